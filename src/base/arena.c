@@ -1,0 +1,82 @@
+/* arena.c - see arena.h. */
+#include "arena.h"
+
+#include "alloc.h"
+
+#define CHUNK_FIRST ((size_t)4096)
+/* 1 MiB: large enough that the chunk overhead vanishes, small enough not to waste on small trees. */
+#define CHUNK_MAX ((size_t)1 << 20)
+
+struct vg_arena_chunk {
+    struct vg_arena_chunk *next;
+    size_t size; /* of the whole allocation */
+    _Alignas(16) char bytes[];
+};
+
+static void free_chunks(struct vg_arena_chunk *c)
+{
+    while (c) {
+        struct vg_arena_chunk *next = c->next;
+        vg_free(c);
+        c = next;
+    }
+}
+
+void vg_arena_done(struct vg_arena *a)
+{
+    free_chunks(a->chunks);
+    a->chunks = NULL;
+    a->cur = a->end = NULL;
+    a->used = 0;
+}
+
+void vg_arena_reset(struct vg_arena *a)
+{
+    struct vg_arena_chunk *keep = a->chunks;
+    if (!keep)
+        return;
+    free_chunks(keep->next);
+    keep->next = NULL;
+    a->used = keep->size;
+    a->cur = keep->bytes;
+    a->end = (char *)keep + keep->size;
+}
+
+static size_t next_chunk_size(const struct vg_arena *a, size_t need)
+{
+    size_t size = a->first ? a->first : CHUNK_FIRST;
+    if (a->chunks)
+        size = VG_MIN(VG_MAX(a->chunks->size * 2, size), CHUNK_MAX);
+    return VG_MAX(size, need);
+}
+
+void *vg_arena_alloc_slow(struct vg_arena *a, size_t size, size_t align)
+{
+    (void)align; /* chunks start 16-aligned, the largest alignment an arena serves */
+    if (size > SIZE_MAX - sizeof(struct vg_arena_chunk))
+        return NULL;
+    size_t need = size + sizeof(struct vg_arena_chunk);
+    size_t total = next_chunk_size(a, need);
+    if (a->max && (a->used >= a->max || total > a->max - a->used))
+        total = need; /* the last chunk may be exactly what is asked for */
+    if (a->max && (a->used >= a->max || total > a->max - a->used))
+        return NULL;
+    struct vg_arena_chunk *c = vg_malloc(total);
+    if (!c)
+        return NULL;
+    c->next = a->chunks;
+    c->size = total;
+    a->chunks = c;
+    a->used += total;
+    a->cur = c->bytes + size;
+    a->end = (char *)c + total;
+    return c->bytes;
+}
+
+char *vg_arena_copy(struct vg_arena *a, const void *p, size_t n)
+{
+    char *copy = vg_arena_alloc(a, n ? n : 1, 1);
+    if (copy && n)
+        memcpy(copy, p, n);
+    return copy;
+}

@@ -1,0 +1,84 @@
+/* buf.c - see buf.h. Growth doubles, so that appending is linear in what is appended. */
+#include "buf.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "alloc.h"
+#include "err.h"
+
+#define BUF_FIRST_CAP ((size_t)64)
+
+void vg_buf_done(struct vg_buf *b)
+{
+    vg_free(b->p);
+    b->p = NULL;
+    b->n = b->cap = 0;
+}
+
+int vg_buf_reserve(struct vg_buf *b, size_t extra)
+{
+    size_t max = b->max ? b->max : VG_BUF_MAX_DEFAULT;
+    if (extra <= b->cap - b->n)
+        return 0;
+    if (b->n > max || extra > max - b->n)
+        return VIGIL_E_TOO_LARGE;
+    size_t want = VG_MAX(b->n + extra, VG_MAX(b->cap * 2, BUF_FIRST_CAP));
+    want = VG_MIN(want, VG_MAX(max, b->n + extra));
+    char *p = vg_realloc(b->p, want);
+    if (!p)
+        return -ENOMEM;
+    b->p = p;
+    b->cap = want;
+    return 0;
+}
+
+int vg_buf_append(struct vg_buf *b, const void *p, size_t n)
+{
+    int r = vg_buf_reserve(b, n);
+    if (r < 0)
+        return r;
+    if (n)
+        memcpy(b->p + b->n, p, n);
+    b->n += n;
+    return 0;
+}
+
+int vg_buf_append_byte(struct vg_buf *b, char c)
+{
+    return vg_buf_append(b, &c, 1);
+}
+
+int vg_buf_vprintf(struct vg_buf *b, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    if (n < 0)
+        return VIGIL_E_INVALID;
+    /* vsnprintf writes a NUL too; it is not counted in b->n. */
+    int r = vg_buf_reserve(b, (size_t)n + 1);
+    if (r < 0)
+        return r;
+    vsnprintf(b->p + b->n, (size_t)n + 1, fmt, ap);
+    b->n += (size_t)n;
+    return 0;
+}
+
+int vg_buf_printf(struct vg_buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int r = vg_buf_vprintf(b, fmt, ap);
+    va_end(ap);
+    return r;
+}
+
+void vg_buf_consume(struct vg_buf *b, size_t n)
+{
+    assert(n <= b->n);
+    b->n -= n;
+    if (b->n)
+        memmove(b->p, b->p + n, b->n);
+}
