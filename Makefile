@@ -1,0 +1,57 @@
+# The front door: every target installs what it needs (tools/setup.sh) and calls CMake or a script
+# in tools/. Nothing is built here; CMakeLists.txt and CMakePresets.json say how.
+
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+RUN_ARGS ?= demo
+export FUZZ_SECONDS
+
+.DEFAULT_GOAL := build
+.PHONY: build run test test-long bench fuzz lint format cov install clean help
+
+build: ## build the release binaries into build/ (the default)
+	@tools/setup.sh build
+	@tools/build.sh
+
+run: ## build vigil-store and run its demo
+	@tools/setup.sh build
+	@tools/build.sh vigil-store
+	@build/vigil-store $(RUN_ARGS)
+
+test: ## every test under ASan+UBSan, the threaded ones under TSan; under 10 minutes
+	@tools/setup.sh build test
+	@tools/test.sh
+
+test-long: ## the same with the long rounds (hundreds of kills); an hour or so
+	@tools/setup.sh build test
+	@VG_LONG=1 tools/test.sh
+
+bench: ## measure the release build beside its rivals; results also in build/bench/
+	@tools/setup.sh build bench
+	@tools/build.sh --bench
+	@tools/bench.sh
+
+fuzz: ## run each fuzzer for FUZZ_SECONDS (60); FUZZ=name for one
+	@tools/setup.sh build test
+	@tools/fuzz.sh $(FUZZ)
+
+lint: ## clang-format, clang-tidy, cppcheck, banned calls, include direction
+	@tools/setup.sh build test bench lint
+	@tools/lint.sh
+
+format: ## rewrite every .c and .h as .clang-format says
+	@tools/setup.sh lint
+	@tools/format.sh
+
+cov: ## line coverage of the tests, as a table and as build/cov/html
+	@tools/setup.sh build test
+	@tools/cov.sh
+
+install: build ## install what is built under PREFIX (/usr/local); DESTDIR is honoured
+	@cmake --install build/release --prefix "$(PREFIX)"
+
+clean: ## remove build/
+	@rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'

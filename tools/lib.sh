@@ -1,0 +1,38 @@
+# lib.sh - what the scripts beside it share. Source it first: it goes to the top of the repository.
+# shellcheck shell=bash
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { echo "$*"; }
+complain() { echo "$*" >&2; }
+jobs_at_once() { nproc 2>/dev/null || echo 2; }
+
+# ccache when it is there and has a place to keep its cache; nothing otherwise.
+launcher() {
+    if command -v ccache >/dev/null && ccache --show-stats >/dev/null 2>&1; then
+        echo ccache
+    fi
+}
+
+# configure <preset> [cmake arguments]: speaks only when it fails.
+configure() {
+    local preset=$1 log
+    log=$(mktemp)
+    shift
+    if ! cmake --preset "$preset" -DCMAKE_C_COMPILER_LAUNCHER="$(launcher)" \
+        -DCMAKE_CXX_COMPILER_LAUNCHER="$(launcher)" "$@" >"$log" 2>&1 </dev/null; then
+        cat "$log" >&2
+        rm -f "$log"
+        complain "configure: preset $preset failed, see above"
+        return 1
+    fi
+    rm -f "$log"
+}
+
+# compile <build directory> [target...]: a progress line on a terminal, only problems elsewhere.
+compile() {
+    local dir=$1 quiet=() targets=()
+    shift
+    [ $# -eq 0 ] || targets=(--target "$@")
+    [ -t 1 ] || quiet=(-- --quiet)
+    cmake --build "$dir" --parallel "$(jobs_at_once)" "${targets[@]}" "${quiet[@]}" </dev/null
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# test.sh - every test under ASan+UBSan, the threaded ones under TSan too, fuzz corpora included.
+# The last line is `N passed, N failed` (`, N skipped` when some were); the exit status agrees.
+# VG_LONG=1 runs the long rounds of tests that have them, and gives each an hour.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+timeout=300
+if [ "${VG_LONG:-0}" = 1 ]; then timeout=3600; fi
+passed=0 failed=0 skipped=0 cases=0
+
+# The output of one failed test, from ctest's log.
+output_of() {
+    awk -v name="$2" '
+        / Testing: / { mine = ($3 == name) }
+        mine && /^<end of output>/ { exit }
+        mine && shown { print }
+        mine && /^Output:/ { shown = 1 }' "$1" | tail -n 60
+}
+
+# Test names that ctest calls failed: one per line.
+failed_names() {
+    if [ -f "$1" ]; then sed 's/^[0-9]*://' "$1"; fi
+}
+
+count() { grep -c "$@" || true; }
+
+# A preset that cannot be built or has no tests is one failure: silence must not look like success.
+fail_preset() {
+    complain "FAILED $1: $2"
+    failed=$((failed + 1))
+}
+
+run_ctest() {
+    local args=(--preset "$1" --output-junit junit.xml --timeout "$timeout" --no-tests=error
+        --parallel "$(jobs_at_once)")
+    if [ -t 1 ]; then
+        ctest "${args[@]}" --progress --quiet </dev/null
+    else
+        ctest "${args[@]}" </dev/null 2>&1 | grep --line-buffered -E '^ *[0-9]+/[0-9]+ Test +#' || true
+    fi
+}
+
+run_preset() {
+    local preset=$1 dir=build/$1 total bad=0 idle=0 name
+    local logs=$dir/Testing/Temporary
+    say "== $preset: build"
+    if ! configure "$preset" || ! compile "$dir"; then
+        fail_preset "$preset" "it does not build, see above"
+        return
+    fi
+    say "== $preset: test"
+    rm -f "$logs"/LastTest*.log "$dir/junit.xml"
+    run_ctest "$preset" || true
+    total=$(count '<testcase ' "$dir/junit.xml" 2>/dev/null)
+    if [ "${total:-0}" -eq 0 ]; then
+        fail_preset "$preset" "no test ran"
+        return
+    fi
+    while read -r name; do
+        bad=$((bad + 1))
+        complain "---- FAILED $preset: $name; the end of its output:"
+        output_of "$logs/LastTest.log" "$name" >&2
+        complain "---- again: ctest --preset $preset -R '^$name\$'"
+    done < <(failed_names "$logs/LastTestsFailed.log")
+    idle=$(count -E '<testcase .*status="(notrun|disabled)"' "$dir/junit.xml")
+    passed=$((passed + total - bad - idle))
+    failed=$((failed + bad))
+    skipped=$((skipped + idle))
+    cases=$((cases + $(sed -n 's/^\[=*\] \([0-9]*\) test(s) run\..*/\1/p' "$logs/LastTest.log" |
+        awk '{ n += $1 } END { print n + 0 }')))
+}
+
+run_preset asan
+run_preset tsan
+say "$cases cmocka cases ran in $SECONDS s"
+result="$passed passed, $failed failed"
+if [ "$skipped" -gt 0 ]; then result+=", $skipped skipped"; fi
+say "$result" | tee build/test-result
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
