@@ -35,7 +35,7 @@ VG_CHECK int vg_buf_append_byte(struct vg_buf *b, char c);
 VG_CHECK int vg_buf_printf(struct vg_buf *b, const char *fmt, ...) VG_PRINTF(2, 3);
 VG_CHECK int vg_buf_vprintf(struct vg_buf *b, const char *fmt, va_list ap) VG_PRINTF(2, 0);
 
-static inline int vg_buf_append_slice(struct vg_buf *b, struct vg_slice s)
+VG_CHECK static inline int vg_buf_append_slice(struct vg_buf *b, struct vg_slice s)
 {
     return vg_buf_append(b, s.p, s.n);
 }

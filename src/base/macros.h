@@ -13,7 +13,7 @@
 #define VG_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* A branch that we believe cannot be taken: aborts in debug builds, is still handled in others. */
-#define VG_NEVER(x) (VG_UNLIKELY(x) ? (assert(!#x), 1) : 0)
+#define VG_NEVER(x) (VG_UNLIKELY(x) ? (assert(0 && #x), 1) : 0)
 
 #define VG_CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 #define VG_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
