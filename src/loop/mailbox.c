@@ -1,0 +1,47 @@
+/* mailbox.c - a stack that the receiver empties whole and turns round.
+ * Taking everything with one exchange is what keeps this simple: a node is never popped singly, so
+ * there is no ABA and nothing to reclaim. */
+#include "mailbox.h"
+
+void vg_mailbox_init(struct vg_mailbox *box, size_t cap, void (*wake)(void *arg), void *wake_arg)
+{
+    atomic_init(&box->newest, NULL);
+    atomic_init(&box->count, 0);
+    box->cap = cap;
+    box->wake = wake;
+    box->wake_arg = wake_arg;
+}
+
+int vg_mailbox_post(struct vg_mailbox *box, struct vg_mail *mail)
+{
+    size_t before = atomic_fetch_add_explicit(&box->count, 1, memory_order_relaxed);
+    if (box->cap && before >= box->cap) {
+        atomic_fetch_sub_explicit(&box->count, 1, memory_order_relaxed);
+        return VIGIL_E_BUSY;
+    }
+    struct vg_mail *head = atomic_load_explicit(&box->newest, memory_order_relaxed);
+    do {
+        mail->next = head;
+    } while (!atomic_compare_exchange_weak_explicit(&box->newest, &head, mail, memory_order_release,
+                                                    memory_order_relaxed));
+    /* Only the mail that found the box empty wakes (M2): the receiver takes all or none. */
+    if (!head && box->wake)
+        box->wake(box->wake_arg);
+    return 0;
+}
+
+struct vg_mail *vg_mailbox_take_all(struct vg_mailbox *box)
+{
+    struct vg_mail *m = atomic_exchange_explicit(&box->newest, NULL, memory_order_acquire);
+    struct vg_mail *oldest = NULL;
+    size_t n = 0;
+    while (m) {
+        struct vg_mail *next = m->next;
+        m->next = oldest;
+        oldest = m;
+        m = next;
+        n++;
+    }
+    atomic_fetch_sub_explicit(&box->count, n, memory_order_relaxed);
+    return oldest;
+}
