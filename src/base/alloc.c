@@ -70,10 +70,11 @@ void *vg_reallocarray(void *p, size_t count, size_t size)
 
 char *vg_strndup(const char *s, size_t n)
 {
-    char *copy = vg_malloc(n + 1);
+    char *copy = n < SIZE_MAX ? vg_malloc(n + 1) : NULL;
     if (!copy)
         return NULL;
-    memcpy(copy, s, n);
+    if (n)
+        memcpy(copy, s, n);
     copy[n] = '\0';
     return copy;
 }
