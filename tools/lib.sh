@@ -36,3 +36,12 @@ compile() {
     [ -t 1 ] || quiet=(-- --quiet)
     cmake --build "$dir" --parallel "$(jobs_at_once)" "${targets[@]}" "${quiet[@]}" </dev/null
 }
+
+# Every C and C++ source and header of ours, NUL between names.
+sources() {
+    local rooms=()
+    for room in src include tests bench examples; do
+        if [ -d $room ]; then rooms+=($room); fi
+    done
+    find "${rooms[@]}" \( -name '*.[ch]' -o -name '*.cpp' -o -name '*.cc' \) -print0 | sort -z
+}
