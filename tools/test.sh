@@ -5,6 +5,7 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
+trap 'exit 130' INT
 timeout=300
 if [ "${VG_LONG:-0}" = 1 ]; then timeout=3600; fi
 passed=0 failed=0 skipped=0 cases=0
@@ -15,7 +16,7 @@ output_of() {
         / Testing: / { mine = ($3 == name) }
         mine && /^<end of output>/ { exit }
         mine && shown { print }
-        mine && /^Output:/ { shown = 1 }' "$1" | tail -n 60
+        mine && /^Output:/ { shown = 1 }' "$1"
 }
 
 # Tests that ctest calls failed, one name per line.
@@ -37,14 +38,22 @@ fail_preset() {
     failed=$((failed + 1))
 }
 
+# One line per finished test; what ctest says beyond that is in its log.
 run_ctest() {
-    local args=(--preset "$1" --output-junit junit.xml --timeout "$timeout" --no-tests=error
-        --parallel "$(jobs_at_once)")
-    if [ -t 1 ]; then
-        ctest "${args[@]}" --progress --quiet </dev/null
-    else
-        ctest "${args[@]}" </dev/null 2>&1 | grep --line-buffered -E '^ *[0-9]+/[0-9]+ Test +#' || true
-    fi
+    ctest --preset "$1" --output-junit junit.xml --timeout "$timeout" --no-tests=error \
+        --parallel "$(jobs_at_once)" </dev/null 2>&1 |
+        grep --line-buffered -E '^ *[0-9]+/[0-9]+ Test +#' || true
+}
+
+# What a person needs of a failed test: the end of its output and how to run it again.
+report_failure() {
+    local preset=$1 name=$2 log=$3 seed
+    seed=$(output_of "$log" "$name" |
+        awk '!seed && match($0, /seed=[0-9]+/) { seed = substr($0, RSTART + 5, RLENGTH - 5) }
+             END { if (seed) print "VG_SEED=" seed " " }')
+    complain "---- FAILED $preset: $name; the end of its output:"
+    output_of "$log" "$name" | tail -n 60 >&2
+    complain "---- again: ${seed}ctest --preset $preset -R '^$name\$'"
 }
 
 run_preset() {
@@ -57,7 +66,7 @@ run_preset() {
     fi
     say "== $preset: test"
     rm -f "$logs"/LastTest*.log "$dir/junit.xml"
-    run_ctest "$preset" || true
+    run_ctest "$preset"
     total=$(count '<testcase ' "$dir/junit.xml" 2>/dev/null)
     if [ "${total:-0}" -eq 0 ]; then
         fail_preset "$preset" "no test ran"
@@ -65,9 +74,7 @@ run_preset() {
     fi
     while read -r name; do
         bad=$((bad + 1))
-        complain "---- FAILED $preset: $name; the end of its output:"
-        output_of "$logs/LastTest.log" "$name" >&2
-        complain "---- again: ctest --preset $preset -R '^$name\$'"
+        report_failure "$preset" "$name" "$logs/LastTest.log"
     done < <(failed_names "$logs/LastTestsFailed.log")
     idle=$(skipped_names "$dir/junit.xml" "$logs/LastTestsFailed.log" | wc -l)
     passed=$((passed + total - bad - idle))
@@ -77,6 +84,7 @@ run_preset() {
         awk '{ n += $1 } END { print n + 0 }')))
 }
 
+mkdir -p build
 run_preset asan
 run_preset tsan
 say "$cases cmocka cases ran in $SECONDS s"
