@@ -1,0 +1,80 @@
+/* record.h - one change of one key: what storage keeps, hands out and streams.
+ * A record is a single block that holds key, header and value. Its maker fills it, hands it to a
+ * transaction, and the commit thread stamps the revision; from then on it is sealed and shared by
+ * reference. The header is the object header of src/object, opaque here: it lies beside the value
+ * so that a start does not parse what it loads. The encoded form is the same in the write-ahead log
+ * and in the base; a checksum covers all of it. */
+#ifndef VG_STORAGE_RECORD_H
+#define VG_STORAGE_RECORD_H
+
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* The store's one clock. 0 = none; a fresh store is at 1, its first change is 2, as in etcd. */
+typedef uint64_t vg_rev;
+#define VG_REV_EMPTY ((vg_rev)1)
+#define VG_REV_MAX ((vg_rev)INT64_MAX)
+
+enum vg_rec_op { VG_REC_PUT = 1, VG_REC_DELETE = 2 };
+
+struct vg_rec {
+    _Atomic uint32_t refs;
+    uint16_t key_len;
+    uint8_t op; /* enum vg_rec_op */
+    uint32_t header_len;
+    uint32_t value_len;
+    uint32_t sub;      /* order among the changes of one revision */
+    uint32_t prev_sub; /* of prev_rev */
+    vg_rev rev;
+    vg_rev create_rev;  /* revision of the put that made the key; 0 in a delete */
+    vg_rev prev_rev;    /* the put that this change replaces; 0 when the key was absent */
+    uint64_t version;   /* puts since create, 1 for the first; 0 in a delete */
+    int64_t time_ms;    /* wall clock at commit */
+    int64_t expires_ms; /* wall clock; 0 = never */
+    char bytes[];       /* key, header, value */
+};
+
+/* An unsealed record with one reference, the bytes copied. -ENOMEM, VIGIL_E_KEY_INVALID,
+ * VIGIL_E_VALUE_TOO_LARGE (lengths that cannot be represented). */
+VG_CHECK int vg_rec_new(enum vg_rec_op op, struct vg_slice key, struct vg_slice header,
+                        struct vg_slice value, struct vg_rec **ret_rec);
+struct vg_rec *vg_rec_ref(const struct vg_rec *rec);
+/* Takes NULL; returns NULL. */
+struct vg_rec *vg_rec_unref(const struct vg_rec *rec);
+
+static inline struct vg_slice vg_rec_key(const struct vg_rec *r)
+{
+    return vg_slice(r->bytes, r->key_len);
+}
+static inline struct vg_slice vg_rec_header(const struct vg_rec *r)
+{
+    return vg_slice(r->bytes + r->key_len, r->header_len);
+}
+static inline struct vg_slice vg_rec_value(const struct vg_rec *r)
+{
+    return vg_slice(r->bytes + r->key_len + r->header_len, r->value_len);
+}
+/* Bytes of memory that it holds. */
+static inline size_t vg_rec_size(const struct vg_rec *r)
+{
+    return sizeof *r + r->key_len + r->header_len + r->value_len;
+}
+static inline bool vg_rec_is_delete(const struct vg_rec *r)
+{
+    return r->op == VG_REC_DELETE;
+}
+
+/* The encoded form: VG_REC_ENCODED_HEAD bytes, then key, header, value. */
+#define VG_REC_ENCODED_HEAD ((size_t)80)
+static inline size_t vg_rec_encoded_size(const struct vg_rec *r)
+{
+    return VG_REC_ENCODED_HEAD + r->key_len + r->header_len + r->value_len;
+}
+void vg_rec_encode(const struct vg_rec *r, char *ret_bytes);
+/* One record at the start of `in`; *ret_used is its length. VIGIL_E_STORE_DAMAGED: short, a length
+ * or a field that cannot be, or a wrong checksum; -ENOMEM. */
+VG_CHECK int vg_rec_decode(struct vg_slice in, size_t *ret_used, struct vg_rec **ret_rec);
+
+#endif

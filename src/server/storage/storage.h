@@ -1,0 +1,221 @@
+/* storage.h - transactions in, ordered revisions out.
+ * The semantics are etcd's, so that engines can be exchanged: one revision line; every change has a
+ * (revision, sub) pair; the changes of one transaction share a revision. Engines: mem (for tests),
+ * lmdb (embedded, durable). Nothing above this header knows which one it talks to.
+ *
+ * Promises of every engine:
+ *   S1 durable, then visible, then acknowledged: whoever sees a revision will find it after a
+ * crash. S2 revisions have no holes and are never given twice. S3 a read at a revision sees exactly
+ * the changes up to it, or fails with COMPACTED or FUTURE. S4 a watch gets every matching change
+ * after its start exactly once and in order; a revision is never split over two batches; or it ends
+ * and says why. S5 a request that fails changes nothing, but for UNKNOWN_OUTCOME, which says so.
+ *
+ * Everything is asynchronous. A request is a struct that the caller owns and keeps until its done
+ * function has run, which happens on the caller's loop and exactly once, unless submitting failed.
+ * Submitting never blocks: too many requests under way is VIGIL_E_BUSY. Thread: a request is
+ * submitted from its loop; the loop must outlive the engine. */
+#ifndef VG_STORAGE_STORAGE_H
+#define VG_STORAGE_STORAGE_H
+
+#include "base/clock.h"
+#include "loop/loop.h"
+#include "record.h"
+
+/* Limits, the same for every engine. LMDB's keys end at 511 bytes; 480 leaves room for what an
+ * index appends. 3 MiB is the largest request body; a header and growth by defaulting come on top.
+ */
+#define VG_STORAGE_KEY_MAX 480
+#define VG_STORAGE_VALUE_MAX ((size_t)8 << 20) /* header and value together */
+#define VG_STORAGE_TXN_OPS_MAX 128
+#define VG_STORAGE_RANGE_MAX 1000000 /* records that one range may return */
+
+struct vg_storage;
+
+/* What every request begins with. */
+struct vg_store_req {
+    struct vg_mail mail; /* the engine's */
+    struct vg_loop *loop;
+    void (*done)(struct vg_store_req *req);
+    int err;                 /* result; 0 or negative */
+    struct vg_status status; /* the sentence that goes with err */
+    vg_rev rev;              /* of the store when it was answered; a txn: its own revision */
+    vg_rev compact_rev;      /* with VIGIL_E_COMPACTED */
+    uint8_t type;            /* the engine's */
+};
+
+/* ---- transactions ---- */
+
+enum vg_op_type { VG_OP_PUT = 1, VG_OP_DELETE = 2, VG_OP_CHECK = 3 };
+#define VG_EXPECT_ANY UINT64_MAX
+
+struct vg_op {
+    enum vg_op_type type;
+    /* PUT: the new record. DELETE, CHECK: a record of which only the key counts. The transaction
+     * owns this reference. */
+    struct vg_rec *rec;
+    vg_rev expect;   /* revision of the key now, 0 = absent, or VG_EXPECT_ANY */
+    uint64_t ttl_ms; /* PUT: lives this long; 0 = for ever */
+    /* Result: what the key held before; NULL when absent. After CONFLICT: of the failing op, what
+     * the key holds. Owned by the transaction. */
+    struct vg_rec *prev;
+};
+
+/* All operations happen or none does. A key may be named once. Deleting an absent key is no change;
+ * a transaction without a change makes no revision and answers with the current one. */
+struct vg_txn {
+    struct vg_store_req req;
+    struct vg_op *ops;
+    uint32_t n_ops;
+    uint32_t failed_op; /* after VIGIL_E_CONFLICT */
+};
+/* Drops the references that ops hold; the array is the caller's. */
+void vg_txn_done(struct vg_txn *txn);
+
+/* 0 or, at once and with nothing sent: VIGIL_E_INVALID, _KEY_INVALID, _VALUE_TOO_LARGE, _BUSY,
+ * _CLOSED. Later, in req.err: VIGIL_E_CONFLICT, _STORE_FULL, _READ_ONLY, _UNKNOWN_OUTCOME, _CLOSED,
+ * -ENOMEM. */
+VG_CHECK int vg_storage_txn(struct vg_storage *s, struct vg_txn *txn);
+
+/* ---- reads ---- */
+
+enum vg_keys_kind { VG_KEYS_ONE = 0, VG_KEYS_SPAN = 1, VG_KEYS_FROM = 2 };
+/* One key; or start <= key < end; or every key from start on. */
+struct vg_keys {
+    enum vg_keys_kind kind;
+    struct vg_slice start, end;
+};
+bool vg_keys_contain(const struct vg_keys *keys, struct vg_slice key);
+
+#define VG_RANGE_KEYS_ONLY 1u /* records come without header and value */
+#define VG_RANGE_COUNT 2u     /* fill count: all keys in the range, whatever the limit */
+
+struct vg_range {
+    struct vg_store_req req; /* req.rev: the revision that was read */
+    struct vg_keys keys;     /* borrowed until done */
+    vg_rev at;               /* 0 = now */
+    size_t limit; /* 0 = VG_STORAGE_RANGE_MAX; count alone: limit 0 with VG_RANGE_COUNT_ONLY */
+    unsigned flags;
+    /* Results, owned by the range: free with vg_range_done. */
+    struct vg_rec **recs; /* in key order */
+    size_t n_recs;
+    uint64_t count;
+    bool more; /* the limit cut it off */
+};
+#define VG_RANGE_COUNT_ONLY (VG_RANGE_COUNT | 4u)
+void vg_range_done(struct vg_range *range);
+
+/* At once: VIGIL_E_INVALID, _BUSY, _CLOSED. Later: VIGIL_E_COMPACTED (compact_rev), _FUTURE,
+ * _TOO_LARGE (no limit given and more than VG_STORAGE_RANGE_MAX), _STORE_DAMAGED, -ENOMEM. */
+VG_CHECK int vg_storage_range(struct vg_storage *s, struct vg_range *range);
+
+/* ---- watches ---- */
+
+struct vg_event {
+    const struct vg_rec *rec;
+    const struct vg_rec *prev; /* what it replaced or deleted; NULL for a create */
+};
+
+struct vg_watch_batch {
+    const struct vg_event *events; /* borrowed for the call; take references of what you keep */
+    size_t n;                      /* 0: progress alone */
+    vg_rev rev;                    /* everything up to here has been delivered */
+};
+
+struct vg_watch;
+struct vg_watch_opts {
+    struct vg_loop *loop;
+    struct vg_keys keys; /* copied */
+    vg_rev from;      /* first revision to deliver; 0 = what follows now; may lie in the future */
+    size_t batch_max; /* events in a batch, but a revision is never split; 0 = 1000 */
+    bool progress;    /* report progress when foreign keys move the revision */
+    void (*on_batch)(struct vg_watch *w, const struct vg_watch_batch *batch, void *arg);
+    /* The watch is over, and gone after this call: VIGIL_E_COMPACTED (compact_rev says below what),
+     * _CLOSED, _STORE_DAMAGED, -ENOMEM. Not called after vg_watch_cancel. */
+    void (*on_end)(struct vg_watch *w, int err, vg_rev compact_rev, void *arg);
+    void *arg;
+};
+
+/* 0, VIGIL_E_INVALID, _CLOSED, -ENOMEM. Callbacks come later, on opts->loop, never from within. */
+VG_CHECK int vg_storage_watch(struct vg_storage *s, const struct vg_watch_opts *opts,
+                              struct vg_watch **ret_watch);
+/* Thread for all of these: the watch's loop. */
+void vg_watch_cancel(struct vg_watch *w); /* no callback after it; allowed inside on_batch */
+void vg_watch_pause(
+    struct vg_watch *w); /* no batch until resume; falls back to the log meanwhile */
+void vg_watch_resume(struct vg_watch *w);
+/* Ask for a batch (perhaps empty) whose rev is at least the store's revision now. */
+void vg_watch_progress(struct vg_watch *w);
+
+/* ---- upkeep ---- */
+
+/* Forget what was superseded at or before `rev`. Reads below it fail from the answer on, the space
+ * comes back by and by. VIGIL_E_COMPACTED: already done; VIGIL_E_FUTURE. */
+struct vg_compact {
+    struct vg_store_req req;
+    vg_rev at;
+};
+VG_CHECK int vg_storage_compact(struct vg_storage *s, struct vg_compact *compact);
+
+/* A consistent copy of everything up to at least the revision of the call, written beside the path
+ * and renamed when it is whole and synced. VIGIL_E_UNSUPPORTED (mem), VIGIL_E_EXISTS, -errno. */
+struct vg_backup {
+    struct vg_store_req req; /* req.rev: the revision that it holds */
+    const char *path;        /* borrowed until done; must not exist */
+    uint64_t bytes;          /* result: its size */
+};
+VG_CHECK int vg_storage_backup(struct vg_storage *s, struct vg_backup *backup);
+
+/* Thread: any. */
+vg_rev vg_storage_revision(struct vg_storage *s); /* newest visible revision */
+vg_rev vg_storage_compacted(struct vg_storage *s);
+
+struct vg_storage_stats {
+    uint64_t txns, conflicts, puts, deletes, expired; /* since open */
+    uint64_t commits;                                 /* groups made durable */
+    uint64_t syncs;                                   /* of the write-ahead log */
+    uint64_t wal_bytes;                               /* written to it */
+    uint64_t checkpoints, checkpoint_failures;
+    uint64_t disk_bytes;    /* size of the files */
+    uint64_t pending;       /* requests not yet taken by the commit thread */
+    uint64_t overlay_bytes; /* in memory, not yet in the base */
+    bool read_only;         /* writes are refused now; why is in the log */
+};
+void vg_storage_stats(struct vg_storage *s, struct vg_storage_stats *ret_stats);
+
+/* Requests under way are answered (VIGIL_E_CLOSED where nothing was done yet), watches end with
+ * VIGIL_E_CLOSED; then the threads end and everything is freed. Blocks meanwhile; the answers run
+ * on their loops afterwards, so turn them once more before you free what they use. NULL allowed. */
+void vg_storage_close(struct vg_storage *s);
+
+/* ---- engines ---- */
+
+struct vg_log;
+struct vg_storage_opts {
+    size_t size;                  /* sizeof this struct */
+    const struct vg_clock *clock; /* NULL = the system's */
+    size_t queue_max;             /* transactions that may wait; 0 = 4096 */
+    uint64_t compact_age_ms;      /* auto-compaction keeps at least this long; 0 = off */
+    uint64_t compact_count;       /* ... and at most this many revisions; 0 = no limit */
+    /* lmdb: */
+    const char *dir;
+    size_t map_size;         /* address space reserved for the base; 0 = 256 GiB */
+    size_t checkpoint_bytes; /* overlay that starts a checkpoint; 0 = 16 MiB */
+    uint64_t checkpoint_ms;  /* ... or its age; 0 = 5000 */
+    bool unsafe_no_fsync;    /* for tests: a power loss loses what was acknowledged */
+};
+
+VG_CHECK int vg_storage_open_mem(const struct vg_storage_opts *opts,
+                                 struct vg_storage **ret_storage, struct vg_status *reterr_status);
+/* VIGIL_E_STORE_LOCKED, _STORE_DAMAGED, _STORE_FOREIGN, _STORE_VERSION, -errno: nothing was
+ * touched. */
+VG_CHECK int vg_storage_open_lmdb(const struct vg_storage_opts *opts,
+                                  struct vg_storage **ret_storage, struct vg_status *reterr_status);
+
+/* Make a store in `dir` (new or empty) from a backup, after checking every record. Revisions that
+ * were given out after the backup was taken must not be given again: the restored store continues
+ * `bump` revisions later, everything before that counts as compacted, and watchers list anew. */
+#define VG_RESTORE_BUMP_DEFAULT ((vg_rev)1000000000)
+VG_CHECK int vg_storage_restore_lmdb(const char *backup, const char *dir, vg_rev bump,
+                                     struct vg_status *reterr_status);
+
+#endif
