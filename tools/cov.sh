@@ -20,7 +20,7 @@ objects=()
 while IFS= read -r -d '' binary; do
     objects+=(-object "$binary")
 done < <(find $dir -type f -perm -u+x \( -name '*_test' -o -name 'fuzz_*' \) -print0 | sort -z)
-common=("${objects[@]:1}" -instr-profile=$dir/tests.profdata
+common=("${objects[@]:1}" "-instr-profile=$dir/tests.profdata"
     -ignore-filename-regex='(_test\.c|/fuzz_[a-z0-9_]+\.c|/tests/)')
 llvm-cov-14 show "${common[@]}" -format=html -output-dir=$dir/html
 llvm-cov-14 report "${common[@]}"

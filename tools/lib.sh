@@ -1,6 +1,6 @@
 # lib.sh - what the scripts beside it share. Source it first: it goes to the top of the repository.
 # shellcheck shell=bash
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 say() { echo "$*"; }
 complain() { echo "$*" >&2; }
@@ -37,11 +37,17 @@ compile() {
     cmake --build "$dir" --parallel "$(jobs_at_once)" "${targets[@]}" "${quiet[@]}" </dev/null
 }
 
+# Those of the folders named that exist, one per line.
+existing() {
+    local folder
+    for folder in "$@"; do
+        if [ -d "$folder" ]; then echo "$folder"; fi
+    done
+}
+
 # Every C and C++ source and header of ours, NUL between names.
 sources() {
-    local rooms=()
-    for room in src include tests bench examples; do
-        if [ -d $room ]; then rooms+=($room); fi
-    done
-    find "${rooms[@]}" \( -name '*.[ch]' -o -name '*.cpp' -o -name '*.cc' \) -print0 | sort -z
+    local folders
+    mapfile -t folders < <(existing src include tests bench examples)
+    find "${folders[@]}" \( -name '*.[ch]' -o -name '*.cpp' -o -name '*.cc' \) -print0 | sort -z
 }

@@ -23,19 +23,22 @@ tidy_check() {
 }
 
 cppcheck_check() {
+    local folders
+    mapfile -t folders < <(existing src tests bench examples)
     cppcheck --quiet --enable=warning,portability,performance --std=c11 --library=posix \
         --error-exitcode=1 --inline-suppr --suppressions-list=tools/cppcheck.supp \
         --template='{file}:{line}: {severity}: {message} [{id}]' \
         -D_GNU_SOURCE -DVG_DEBUG_CHECKS=1 -I src -I include -j "$(jobs_at_once)" \
-        $(for folder in src tests bench; do if [ -d $folder ]; then echo $folder; fi; done)
+        "${folders[@]}"
 }
 
 # Calls that cannot be told a limit or cannot report an error, and what to use in their place.
 banned_check() {
-    local name instead found=0
+    local name instead lines found=0
     while read -r name instead; do
-        if sources | xargs -0 grep -nE "(^|[^A-Za-z0-9_\"])$name[ ]?\(" |
-            sed "s|\$|   <- $name is banned: use $instead|"; then
+        lines=$(sources | xargs -0 grep -HnE "(^|[^A-Za-z0-9_\"])${name} ?\\(" || true)
+        if [ -n "$lines" ]; then
+            sed "s|\$|   <- $name is banned: use $instead|" <<<"$lines"
             found=1
         fi
     done <<'TABLE'
@@ -85,7 +88,7 @@ include_check() {
 
 shell_check() {
     if command -v shellcheck >/dev/null; then
-        shellcheck -x -P tools tools/*.sh .ci/run
+        shellcheck -S warning -x -P tools tools/*.sh .ci/run
     fi
 }
 
