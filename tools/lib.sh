@@ -6,20 +6,23 @@ say() { echo "$*"; }
 complain() { echo "$*" >&2; }
 jobs_at_once() { nproc 2>/dev/null || echo 2; }
 
-# ccache when it is there and has a place to keep its cache; nothing otherwise.
+# ccache when it is there and can write its cache; nothing otherwise.
 launcher() {
-    if command -v ccache >/dev/null && ccache --show-stats >/dev/null 2>&1; then
+    local cache
+    if cache=$(ccache --get-config cache_dir 2>/dev/null) &&
+        mkdir -p "$cache/tmp" 2>/dev/null && [ -w "$cache/tmp" ]; then
         echo ccache
     fi
 }
 
 # configure <preset> [cmake arguments]: speaks only when it fails.
 configure() {
-    local preset=$1 log
+    local preset=$1 log cache
     log=$(mktemp)
+    cache=$(launcher)
     shift
-    if ! cmake --preset "$preset" -DCMAKE_C_COMPILER_LAUNCHER="$(launcher)" \
-        -DCMAKE_CXX_COMPILER_LAUNCHER="$(launcher)" "$@" >"$log" 2>&1 </dev/null; then
+    if ! cmake --preset "$preset" -DCMAKE_C_COMPILER_LAUNCHER:STRING="$cache" \
+        -DCMAKE_CXX_COMPILER_LAUNCHER:STRING="$cache" "$@" >"$log" 2>&1 </dev/null; then
         cat "$log" >&2
         rm -f "$log"
         complain "configure: preset $preset failed, see above"
