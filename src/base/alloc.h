@@ -1,6 +1,6 @@
 /* alloc.h - all of vigil's own allocations.
- * Every call may return NULL and every caller checks it: tests make the n-th allocation fail in turn
- * with vg_alloc_fail_at(). Thread: any. */
+ * Every call may return NULL and every caller checks it: tests make the n-th allocation fail in
+ * turn with vg_alloc_fail_at(). Thread: any. */
 #ifndef VG_BASE_ALLOC_H
 #define VG_BASE_ALLOC_H
 
@@ -22,7 +22,8 @@ void vg_free(void *p); /* NULL allowed */
 
 /* Tests only. The n-th allocation from now (1 = the next one) fails, once; 0 switches it off.
  * vg_alloc_fail_at returns how many allocations were made since the last call, so that a test can
- * count a run first and then fail each in turn. Counts the calling thread alone unless all_threads. */
+ * count a run first and then fail each in turn. Counts the calling thread alone unless all_threads.
+ */
 uint64_t vg_alloc_fail_at(uint64_t n, int all_threads);
 
 #endif

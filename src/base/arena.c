@@ -4,7 +4,8 @@
 #include "alloc.h"
 
 #define CHUNK_FIRST ((size_t)4096)
-/* 1 MiB: large enough that the chunk overhead vanishes, small enough not to waste on small trees. */
+/* 1 MiB: large enough that the chunk overhead vanishes, small enough not to waste on small trees.
+ */
 #define CHUNK_MAX ((size_t)1 << 20)
 
 struct vg_arena_chunk {

@@ -1,7 +1,7 @@
 /* arena.h - memory that is freed all at once.
- * Chunks double from the first size up to 1 MiB; a request larger than a chunk gets its own. Nothing
- * is freed singly. vg_arena_reset keeps the newest chunk, so that a loop which parses message after
- * message stops allocating. Thread: one owner. */
+ * Chunks double from the first size up to 1 MiB; a request larger than a chunk gets its own.
+ * Nothing is freed singly. vg_arena_reset keeps the newest chunk, so that a loop which parses
+ * message after message stops allocating. Thread: one owner. */
 #ifndef VG_BASE_ARENA_H
 #define VG_BASE_ARENA_H
 
@@ -10,8 +10,8 @@
 struct vg_arena_chunk;
 
 struct vg_arena {
-    char *cur;  /* next free byte of the newest chunk */
-    char *end;  /* past the newest chunk */
+    char *cur; /* next free byte of the newest chunk */
+    char *end; /* past the newest chunk */
     struct vg_arena_chunk *chunks;
     size_t used;  /* bytes held in chunks, for the cap */
     size_t max;   /* never holds more; 0 = no cap */
@@ -32,7 +32,8 @@ static inline void vg_arena_cleanup(struct vg_arena *a)
 /* The slow way: takes a new chunk. NULL: out of memory or over the cap. */
 VG_CHECK void *vg_arena_alloc_slow(struct vg_arena *a, size_t size, size_t align);
 
-/* Uninitialised memory; align is a power of two of at most 16. NULL: out of memory or over the cap. */
+/* Uninitialised memory; align is a power of two of at most 16. NULL: out of memory or over the cap.
+ */
 VG_CHECK static inline void *vg_arena_alloc(struct vg_arena *a, size_t size, size_t align)
 {
     uintptr_t at = VG_ALIGN_UP((uintptr_t)a->cur, (uintptr_t)align);

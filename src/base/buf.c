@@ -1,4 +1,5 @@
-/* buf.c - see buf.h. Growth doubles, so that appending is linear in what is appended. */
+/* buf.c - see buf.h. Growth doubles, so that appending is linear in what is appended. One byte more
+ * than cap is allocated: the NUL that printf writes has a place even in a full buffer. */
 #include "buf.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include "alloc.h"
 #include "err.h"
 
-#define BUF_FIRST_CAP ((size_t)64)
+#define FIRST_BYTES ((size_t)64)
 
 void vg_buf_done(struct vg_buf *b)
 {
@@ -18,18 +19,18 @@ void vg_buf_done(struct vg_buf *b)
 
 int vg_buf_reserve(struct vg_buf *b, size_t extra)
 {
-    size_t max = b->max ? b->max : VG_BUF_MAX_DEFAULT;
+    size_t max = VG_MIN(b->max ? b->max : VG_BUF_MAX_DEFAULT, SIZE_MAX / 4);
     if (extra <= b->cap - b->n)
         return 0;
     if (b->n > max || extra > max - b->n)
         return VIGIL_E_TOO_LARGE;
-    size_t want = VG_MAX(b->n + extra, VG_MAX(b->cap * 2, BUF_FIRST_CAP));
-    want = VG_MIN(want, VG_MAX(max, b->n + extra));
-    char *p = vg_realloc(b->p, want);
+    size_t bytes = VG_MAX(b->n + extra + 1, VG_MAX((b->cap + 1) * 2, FIRST_BYTES));
+    bytes = VG_MIN(bytes, max + 1);
+    char *p = vg_realloc(b->p, bytes);
     if (!p)
         return -ENOMEM;
     b->p = p;
-    b->cap = want;
+    b->cap = bytes - 1;
     return 0;
 }
 
@@ -55,10 +56,9 @@ int vg_buf_vprintf(struct vg_buf *b, const char *fmt, va_list ap)
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, again);
     va_end(again);
-    if (n < 0)
-        return VIGIL_E_INVALID;
-    /* vsnprintf writes a NUL too; it is not counted in b->n. */
-    int r = vg_buf_reserve(b, (size_t)n + 1);
+    if (n <= 0)
+        return n < 0 ? VIGIL_E_INVALID : 0;
+    int r = vg_buf_reserve(b, (size_t)n);
     if (r < 0)
         return r;
     vsnprintf(b->p + b->n, (size_t)n + 1, fmt, ap);

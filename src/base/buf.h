@@ -11,7 +11,7 @@
 struct vg_buf {
     char *p;
     size_t n;   /* bytes used */
-    size_t cap; /* bytes allocated */
+    size_t cap; /* bytes that fit */
     size_t max; /* never grows beyond; 0 = VG_BUF_MAX_DEFAULT */
 };
 

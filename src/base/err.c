@@ -72,26 +72,33 @@ bool vg_err_is_retriable(int err)
     return find_row(err)->retriable;
 }
 
-/* A cut must not leave half a UTF-8 sequence: drop continuation bytes and the lead before them. */
+static size_t utf8_length(unsigned char lead)
+{
+    return lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
+}
+
+/* A cut must not leave half a UTF-8 sequence: when the last one misses bytes, it goes. */
 static void trim_to_character(char *s, size_t len)
 {
-    size_t i = len;
-    while (i > 0 && ((unsigned char)s[i - 1] & 0xC0) == 0x80)
-        i--;
-    if (i > 0 && (unsigned char)s[i - 1] >= 0xC0)
-        s[i - 1] = '\0';
+    size_t lead = len;
+    while (lead > 0 && ((unsigned char)s[lead - 1] & 0xC0) == 0x80)
+        lead--;
+    if (lead > 0 && lead - 1 + utf8_length((unsigned char)s[lead - 1]) > len)
+        s[lead - 1] = '\0';
 }
 
 int vg_fail_v(struct vg_status *status, int err, const char *fmt, va_list ap)
 {
     if (!status)
         return err;
-    status->err = err;
-    int n = vsnprintf(status->message, sizeof status->message, fmt, ap);
+    char text[VG_STATUS_MESSAGE_MAX]; /* fmt may quote status->message, to say more about it */
+    int n = vsnprintf(text, sizeof text, fmt, ap);
     if (n < 0)
-        status->message[0] = '\0';
-    else if ((size_t)n >= sizeof status->message)
-        trim_to_character(status->message, sizeof status->message - 1);
+        text[0] = '\0';
+    else if ((size_t)n >= sizeof text)
+        trim_to_character(text, sizeof text - 1);
+    status->err = err;
+    memcpy(status->message, text, strlen(text) + 1);
     return err;
 }
 

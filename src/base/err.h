@@ -1,6 +1,7 @@
-/* err.h - errors are ints: 0 or positive is success, -errno comes from the system, VIGIL_E_* are ours.
- * One table (err.def) says for each what it means to a person, to HTTP and to a Kubernetes client.
- * Detail for a user travels in a struct vg_status that the caller passes as the last argument. */
+/* err.h - errors are ints: 0 or positive is success, -errno comes from the system, VIGIL_E_* are
+ * ours. One table (err.def) says for each what it means to a person, to HTTP and to a Kubernetes
+ * client. Detail for a user travels in a struct vg_status that the caller passes as the last
+ * argument. */
 #ifndef VG_BASE_ERR_H
 #define VG_BASE_ERR_H
 
@@ -13,7 +14,8 @@
 #define VIGIL_E_BASE (-100000)
 
 enum vigil_error {
-#define VG_ERR(name, number, http, reason, retriable, text) VIGIL_E_##name = VIGIL_E_BASE - (number),
+#define VG_ERR(name, number, http, reason, retriable, text)                                        \
+    VIGIL_E_##name = VIGIL_E_BASE - (number),
 #define VG_ERRNO(name, http, reason, retriable)
 #include "err.def"
 #undef VG_ERR
@@ -35,8 +37,9 @@ struct vg_status {
     char message[VG_STATUS_MESSAGE_MAX];
 };
 
-/* Fill *status (NULL allowed) and return err, so that failing is one line:
- *     return vg_fail(reterr_status, VIGIL_E_CONFLICT, "key %.*s is at revision ...", ...); */
+/* Fill *status (NULL allowed) and return err, so that failing is one line. The arguments may
+ * include status->message itself, to put words around it: return vg_fail(reterr_status,
+ * VIGIL_E_CONFLICT, "key %.*s is at revision ...", ...); */
 int vg_fail(struct vg_status *status, int err, const char *fmt, ...) VG_PRINTF(3, 4);
 int vg_fail_v(struct vg_status *status, int err, const char *fmt, va_list ap) VG_PRINTF(3, 0);
 

@@ -51,8 +51,7 @@ static inline struct vg_list *vg_list_pop_front(struct vg_list *head)
     return n;
 }
 
-#define VG_LIST_FOREACH(n, head)                                                                   \
-    for (struct vg_list *n = (head)->next; n != (head); n = n->next)
+#define VG_LIST_FOREACH(n, head) for (struct vg_list *n = (head)->next; n != (head); n = n->next)
 /* The body may remove n. */
 #define VG_LIST_FOREACH_SAFE(n, head)                                                              \
     for (struct vg_list *n = (head)->next, *n##_next = n->next; n != (head);                       \
