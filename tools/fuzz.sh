@@ -19,13 +19,13 @@ fuzz_one() {
     mkdir -p "$grown"
     if [ -f "$seeds.dict" ]; then options+=(-dict="$seeds.dict"); fi
     if [ ! -d "$seeds" ]; then seeds=$grown; fi
-    if "$binary" "${options[@]}" "$grown" "$seeds" >"$log" 2>&1 </dev/null; then
+    if steady "$binary" "${options[@]}" "$grown" "$seeds" >"$log" 2>&1 </dev/null; then
         printf '%-24s ok     %s runs, %s edges, %s inputs\n' "$name" "$(final_stat "$log")" \
             "$(sed -n 's/.* cov: \([0-9]*\).*/\1/p' "$log" | tail -n 1)" "$(inputs_in "$grown" "$seeds")"
         return 0
     fi
     printf '%-24s FOUND  %s\n' "$name" \
-        "$(grep -m 1 -E 'ERROR: |runtime error|Assertion|libFuzzer: ' "$log" || tail -n 1 "$log")"
+        "$(grep -am 1 -E 'ERROR: |runtime error|Assertion|libFuzzer: ' "$log" || tail -n 1 "$log")"
     explain "$name" "$binary" "$log"
     return 1
 }
@@ -57,7 +57,7 @@ compile build/fuzz "${names[@]}"
 mkdir -p $artifacts
 say "${#names[@]} fuzzers, $FUZZ_SECONDS s each, $(jobs_at_once) at once"
 export artifacts
-export -f fuzz_one final_stat inputs_in explain
+export -f steady fuzz_one final_stat inputs_in explain
 if ! printf '%s\n' "${names[@]}" |
     xargs -n 1 -P "$(jobs_at_once)" bash -c 'out=$(fuzz_one "$1"); s=$?; echo "$out"; exit $s' fuzz; then
     complain "fuzz: there are findings, see FOUND above"

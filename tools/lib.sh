@@ -2,6 +2,8 @@
 # shellcheck shell=bash
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
+export LC_ALL=C # the tools' own words are parsed below, and test output may hold any bytes
+
 say() { echo "$*"; }
 complain() { echo "$*" >&2; }
 jobs_at_once() { nproc 2>/dev/null || echo 2; }
@@ -13,6 +15,13 @@ launcher() {
         mkdir -p "$cache/tmp" 2>/dev/null && [ -w "$cache/tmp" ]; then
         echo ccache
     fi
+}
+
+# Runs a command with the address space laid out the same each time, where that is permitted: the
+# sanitizers of gcc 12 and clang 14 fail at start, now and then, on kernels that shuffle it more
+# than they expect (vm.mmap_rnd_bits above 28).
+steady() {
+    if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi
 }
 
 # configure <preset> [cmake arguments]: speaks only when it fails.

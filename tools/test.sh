@@ -27,10 +27,10 @@ failed_names() {
 # Tests that said they cannot run here; one whose binary is missing is failed instead.
 skipped_names() {
     sed -n 's/.*<testcase name="\([^"]*\)".*status="\(notrun\|disabled\)".*/\1/p' "$1" |
-        grep -vxFf <(failed_names "$2") || true
+        grep -avxFf <(failed_names "$2") || true
 }
 
-count() { grep -c "$@" || true; }
+count() { grep -ac "$@" || true; }
 
 # A preset that cannot be built or has no tests is one failure: silence must not look like success.
 fail_preset() {
@@ -40,9 +40,9 @@ fail_preset() {
 
 # One line per finished test; what ctest says beyond that is in its log.
 run_ctest() {
-    ctest --preset "$1" --output-junit junit.xml --timeout "$timeout" --no-tests=error \
+    steady ctest --preset "$1" --output-junit junit.xml --timeout "$timeout" --no-tests=error \
         --parallel "$(jobs_at_once)" </dev/null 2>&1 |
-        grep --line-buffered -E '^ *[0-9]+/[0-9]+ Test +#' || true
+        grep -a --line-buffered -E '^ *[0-9]+/[0-9]+ Test +#' || true
 }
 
 # What a person needs of a failed test: the end of its output and how to run it again.
