@@ -29,7 +29,7 @@ enum vg_json_type {
 enum vg_json_flag {
     VG_JSON_TRUE = 1,    /* BOOL: the value */
     VG_JSON_INTEGER = 2, /* NUMBER: the text has neither fraction nor exponent */
-    VG_JSON_PLAIN = 4,   /* STRING: holds no quote, backslash or control character */
+    VG_JSON_PLAIN = 4,   /* STRING: ASCII without quote, backslash or control character */
 };
 
 struct vg_json_member;

@@ -1,6 +1,7 @@
 /* write.h - JSON text out of trees or calls, into a struct vg_buf.
- * Strings are escaped as Go's encoding/json does: \" \\ \b \f \n \r \t, \u00xx for other control
- * characters, and with VG_JSON_ESCAPE_HTML also < > & U+2028 U+2029. Numbers keep their exact text.
+ * Strings are escaped as Go's encoding/json (1.22 and later) does: \" \\ \b \f \n \r \t, \u00xx for
+ * other control characters, U+2028 and U+2029 always, and with VG_JSON_ESCAPE_HTML also < > &.
+ * Numbers keep their exact text.
  * Indented text is that of json.MarshalIndent(v, "", "  "): "key": value, {} and [] when empty.
  * Thread: one owner per writer. */
 #ifndef VG_JSON_WRITE_H
