@@ -138,7 +138,7 @@ int vg_rec_decode(struct vg_slice in, size_t *ret_used, struct vg_rec **ret_rec)
         return VIGIL_E_STORE_DAMAGED;
     if (vg_crc32c(0, in.p + sizeof e.crc, sizeof e - sizeof e.crc + body) != le32toh(e.crc))
         return VIGIL_E_STORE_DAMAGED;
-    if (e.op != VG_REC_PUT && e.op != VG_REC_DELETE)
+    if ((e.op != VG_REC_PUT && e.op != VG_REC_DELETE) || e.zero || e.reserved)
         return VIGIL_E_STORE_DAMAGED;
     struct vg_rec *r;
     int err = alloc_rec(le16toh(e.key_len), le32toh(e.header_len), le32toh(e.value_len), &r);
