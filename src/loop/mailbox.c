@@ -12,19 +12,30 @@ void vg_mailbox_init(struct vg_mailbox *box, size_t cap, void (*wake)(void *arg)
     box->wake_arg = wake_arg;
 }
 
+/* Counting first and stepping back when full would let two refused senders keep each other, or a
+ * third, out of a box with room (M4). */
+static bool reserve(struct vg_mailbox *box)
+{
+    size_t n = atomic_load_explicit(&box->count, memory_order_relaxed);
+    do {
+        if (box->cap && n >= box->cap)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&box->count, &n, n + 1, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return true;
+}
+
 int vg_mailbox_post(struct vg_mailbox *box, struct vg_mail *mail)
 {
-    size_t before = atomic_fetch_add_explicit(&box->count, 1, memory_order_relaxed);
-    if (box->cap && before >= box->cap) {
-        atomic_fetch_sub_explicit(&box->count, 1, memory_order_relaxed);
+    if (!reserve(box))
         return VIGIL_E_BUSY;
-    }
     struct vg_mail *head = atomic_load_explicit(&box->newest, memory_order_relaxed);
     do {
         mail->next = head;
     } while (!atomic_compare_exchange_weak_explicit(&box->newest, &head, mail, memory_order_release,
                                                     memory_order_relaxed));
-    /* Only the mail that found the box empty wakes (M2): the receiver takes all or none. */
+    /* Only the mail that found the box empty wakes (M2): the receiver takes all or none. The mail
+     * is the receiver's by now and may be gone. */
     if (!head && box->wake)
         box->wake(box->wake_arg);
     return 0;

@@ -5,7 +5,11 @@
  * Invariants:
  *   M1 mails of one sender arrive in the order in which that sender posted them.
  *   M2 the receiver is woken at least once after the box turned from empty to non-empty.
- *   M3 a mail is in at most one box; it belongs to the receiver once post returned 0. */
+ *   M3 a mail is in at most one box; it belongs to the receiver once post returned 0.
+ *   M4 a box never holds more than cap mails, and refuses only while cap mails are in it, on their
+ *      way in, or being taken out.
+ * The box, and what wake needs, must live until every post has returned: the receiver may have a
+ * mail in its hands while the sender of that mail is still about to wake it. */
 #ifndef VG_LOOP_MAILBOX_H
 #define VG_LOOP_MAILBOX_H
 
