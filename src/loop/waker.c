@@ -34,27 +34,31 @@ void vg_waker_wake_cb(void *w)
     vg_waker_wake(w);
 }
 
-static struct timespec time_left(const struct vg_waker *w, uint64_t deadline_ns)
+/* 0: due. */
+static uint64_t time_left(const struct vg_waker *w, uint64_t deadline_ns)
 {
     uint64_t now = vg_clock_mono_ns(w->clock);
-    uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
-    return (struct timespec){.tv_sec = (time_t)(left / 1000000000u),
-                             .tv_nsec = (long)(left % 1000000000u)};
+    return deadline_ns > now ? deadline_ns - now : 0;
+}
+
+/* As ppoll: positive when woken, 0 when the time is over, negative when a signal came. */
+static int sleep_once(const struct vg_waker *w, uint64_t deadline_ns)
+{
+    struct pollfd pfd = {.fd = w->fd, .events = POLLIN};
+    uint64_t left = time_left(w, deadline_ns);
+    struct timespec timeout = {.tv_sec = (time_t)(left / VG_NS_PER_S),
+                               .tv_nsec = (long)(left % VG_NS_PER_S)};
+    bool forever = deadline_ns == VG_WAIT_FOREVER || (left && vg_clock_is_fake(w->clock));
+    return ppoll(&pfd, 1, forever ? NULL : &timeout, NULL);
 }
 
 void vg_waker_wait(struct vg_waker *w, uint64_t deadline_ns)
 {
-    struct pollfd pfd = {.fd = w->fd, .events = POLLIN};
-    bool timed = deadline_ns != VG_WAIT_FOREVER;
-    struct timespec left = {0};
-    if (timed)
-        left = time_left(w, deadline_ns);
-    bool due = timed && left.tv_sec == 0 && left.tv_nsec == 0;
-    if (timed && !due && vg_clock_is_fake(w->clock))
-        timed = false;
-    if (ppoll(&pfd, 1, timed ? &left : NULL, NULL) > 0) {
-        uint64_t count;
-        ssize_t n = read(w->fd, &count, sizeof count);
-        (void)n;
-    }
+    int n;
+    do
+        n = sleep_once(w, deadline_ns);
+    while (n < 0 && errno == EINTR);
+    uint64_t count;
+    if (n > 0 && VG_NEVER(read(w->fd, &count, sizeof count) < 0))
+        return; /* a second thread waits here; only the owner may */
 }
