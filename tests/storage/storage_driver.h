@@ -31,10 +31,11 @@ struct vg_drv {
     const char *engine;
     struct vg_storage *store;
     struct vg_loop *loop;
-    struct vg_fake_clock *clock; /* NULL: opts named another clock */
-    struct vg_storage_opts opts; /* what it was opened with, and will be reopened with */
-    const char *tmpdir;          /* made by the driver, removed by vg_drv_close; may be NULL */
-    bool is_guest;               /* attached: the store is another driver's */
+    struct vg_fake_clock *clock;  /* NULL: opts named another clock */
+    struct vg_storage_opts opts;  /* what it was opened with, and will be reopened with */
+    const char *tmpdir;           /* made by the driver, removed by vg_drv_close; may be NULL */
+    struct vg_drv_watch *watches; /* that it still owns */
+    bool is_guest;                /* attached: the store is another driver's */
 };
 
 /* A fresh store in a directory of its own, on a fake clock. `opts` may be NULL; its size need not
@@ -49,7 +50,7 @@ void vg_drv_attach(struct vg_drv *d, const struct vg_drv *host);
 void vg_drv_reopen(struct vg_drv *d);
 /* Close the store and run what it still answers; the loop stays, for looking at the answers. */
 void vg_drv_close_store(struct vg_drv *d);
-/* Everything; harmless after vg_drv_close_store. Watches must be done before. */
+/* Everything, watches too; harmless after vg_drv_close_store. */
 void vg_drv_close(struct vg_drv *d);
 
 /* Move the fake clock (wall and monotonic) forward. */
@@ -119,7 +120,8 @@ struct vg_drv_batch {
  * whatever was written: order, no split revision, batch_max, rev never falls. */
 struct vg_drv_watch {
     struct vg_drv *d;
-    struct vg_watch *watch; /* NULL once it is over */
+    struct vg_drv_watch *next; /* of the driver's watches */
+    struct vg_watch *watch;    /* NULL once it is over */
     struct vg_event *events;
     size_t n_events, cap_events;
     struct vg_drv_batch *batches;
@@ -134,10 +136,11 @@ struct vg_drv_watch {
     void *arg;
 };
 
-/* Start. opts->loop, on_batch, on_end and arg are the driver's. `w` must stay where it is. */
-void vg_drv_watch_open(struct vg_drv *d, struct vg_drv_watch *w, const struct vg_watch_opts *opts);
+/* Start. opts->loop, on_batch, on_end and arg are the driver's. The result belongs to the driver,
+ * which frees it by vg_drv_close if vg_drv_watch_done has not. */
+struct vg_drv_watch *vg_drv_watch_open(struct vg_drv *d, const struct vg_watch_opts *opts);
 /* Of everything, from a revision on. */
-void vg_drv_watch_all(struct vg_drv *d, struct vg_drv_watch *w, vg_rev from);
+struct vg_drv_watch *vg_drv_watch_all(struct vg_drv *d, vg_rev from);
 /* Turn until that many events have come, or the watch has ended. */
 void vg_drv_watch_events(struct vg_drv_watch *w, size_t n);
 /* Ask for progress and turn until everything up to the store's revision now has been delivered, or
@@ -146,7 +149,7 @@ void vg_drv_watch_sync(struct vg_drv_watch *w);
 /* Turn until it ends; returns why. */
 int vg_drv_watch_end(struct vg_drv_watch *w);
 void vg_drv_watch_cancel(struct vg_drv_watch *w);
-/* Cancel if need be and free what was collected. */
+/* Cancel if need be and free it with what was collected. */
 void vg_drv_watch_done(struct vg_drv_watch *w);
 
 #endif
