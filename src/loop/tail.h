@@ -4,9 +4,10 @@
  * slowest cursor has moved past it, then goes by itself. Invariants: T1 batches are linked in the
  * order of publishing; `next` is stored once, with release. T2 a batch is referenced by its
  * predecessor's link, by the tail while it is the newest, and by each cursor that stands on it; it
- * is freed when none of these is left. T3 listeners are woken only after the batch is linked.
- * Whoever holds a cursor for long pins what was published since: a slow reader must let go of its
- * cursor and come back by other means (a storage watch reads the log instead). */
+ * is freed when none of these is left, once, by whichever thread let go last. T3 listeners are
+ * woken only after the batch is linked. Whoever holds a cursor for long pins what was published
+ * since: a slow reader must let go of its cursor and come back by other means (a storage watch
+ * reads the log instead). */
 #ifndef VG_LOOP_TAIL_H
 #define VG_LOOP_TAIL_H
 
@@ -19,12 +20,12 @@
 struct vg_tail_batch {
     _Atomic(struct vg_tail_batch *) next;
     _Atomic uint32_t refs;
-    void (*free)(struct vg_tail_batch *batch);
+    void (*free)(struct vg_tail_batch *batch); /* thread: any; no lock of the tail is held */
 };
 
 struct vg_tail_listener {
     struct vg_list link;
-    void (*wake)(void *arg); /* called by the writer, must not block */
+    void (*wake)(void *arg); /* called by the writer under mu: must not block or call the tail */
     void *arg;
 };
 
@@ -51,13 +52,17 @@ const struct vg_tail_batch *vg_tail_open(struct vg_tail *t, struct vg_tail_curso
 /* Move to the next batch and return it, borrowed until the next call; NULL: nothing new.
  * Thread: the cursor's owner. No lock. */
 const struct vg_tail_batch *vg_tail_next(struct vg_tail_cursor *c);
+/* The cursor is open. */
 static inline bool vg_tail_has_next(const struct vg_tail_cursor *c)
 {
     return atomic_load_explicit(&c->at->next, memory_order_acquire) != NULL;
 }
+/* Harmless on a closed cursor. Frees at once all that this cursor alone still held: a loop that is
+ * far behind goes forward by vg_tail_next in slices first. */
 void vg_tail_close(struct vg_tail_cursor *c);
 
-/* After remove returns, wake is not called any more. Thread: any. */
+/* Listen first and open then, or look once more after listening: a batch published between open and
+ * listen wakes nobody. After unlisten returns, wake is not called any more. Thread: any. */
 void vg_tail_listen(struct vg_tail *t, struct vg_tail_listener *l);
 void vg_tail_unlisten(struct vg_tail *t, struct vg_tail_listener *l);
 
