@@ -94,10 +94,10 @@ static int fail_null(struct differ *d, struct vg_slice member, struct vg_slice n
 /* v is to enter the patch under key: refuse it if merging would lose a null of it. */
 static int check_nulls(struct differ *d, struct vg_slice key, const struct vg_json *v)
 {
+    if (v->type == VG_JSON_NULL)
+        return fail_null(d, key, key);
     VG_AUTO(json_walk) w;
     int r;
-    if (v->type == VG_JSON_NULL)
-        return d->n > 0 ? fail_null(d, key, key) : 0;
     vg_json_walk_init(&w, v);
     while ((r = vg_json_walk_next(&w)) > 0) {
         if (w.leaving)
