@@ -1,0 +1,70 @@
+/* measure.h - what every part of this bench shares: time, processor time, bytes that went to disk,
+ * latencies, medians, and ending loudly. Thread: any, but for bench_scratch and bench_progress,
+ * which are the main thread's. */
+#ifndef BENCH_STORAGE_MEASURE_H
+#define BENCH_STORAGE_MEASURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/macros.h"
+
+/* Print and exit 1; the scratch directory is removed on the way out. A bench has no caller that
+ * could do better. */
+_Noreturn void bench_die(const char *fmt, ...) VG_PRINTF(1, 2);
+/* calloc or die. */
+void *bench_alloc(size_t count, size_t size);
+
+/* Set by SIGINT and SIGTERM: whoever measures stops early. */
+bool bench_interrupted(void);
+void bench_catch_signals(void);
+/* Exits 130 when interrupted. */
+void bench_check_interrupt(void);
+
+/* One line that replaces the last, on a terminal only. */
+void bench_progress(const char *fmt, ...) VG_PRINTF(1, 2);
+
+uint64_t bench_now_ns(void);
+
+struct bench_usage {
+    uint64_t wall_ns;
+    uint64_t cpu_ns;    /* of the process */
+    uint64_t thread_ns; /* of the calling thread */
+};
+void bench_usage_now(struct bench_usage *ret_usage);
+/* Bytes that this process gave to the block layer, page cache included; 0 when the kernel does not
+ * say. */
+uint64_t bench_written(void);
+
+/* Latencies in nanoseconds: 32 buckets to the doubling, so a quantile is right to 3 percent. */
+#define BENCH_HIST_BUCKETS (60 * 32)
+struct bench_hist {
+    uint64_t count, max;
+    uint32_t buckets[BENCH_HIST_BUCKETS];
+};
+void bench_hist_add(struct bench_hist *h, uint64_t ns);
+void bench_hist_merge(struct bench_hist *into, const struct bench_hist *from);
+double bench_hist_us(const struct bench_hist *h, double quantile);
+
+/* Of the values of several rounds. */
+struct bench_spread {
+    double min, median, max;
+};
+struct bench_spread bench_spread(const double *values, size_t n);
+
+/* ---- files ---- */
+
+/* A new directory below `parent` that goes away when the process ends, however it ends short of a
+ * kill. Warns on stderr when syncing costs nothing there. */
+const char *bench_scratch(const char *parent);
+/* "<dir>/<name>", to be freed. */
+char *bench_path(const char *dir, const char *name);
+void bench_remove_tree(const char *path);
+uint64_t bench_tree_bytes(const char *path);
+/* Make the kernel forget what it has cached of these files. */
+void bench_tree_forget(const char *path);
+/* Let what was written or removed settle, so that one part does not pay for another. */
+void bench_settle(const char *dir);
+
+#endif
