@@ -164,10 +164,9 @@ static void run_open(struct bench_results *results, const char *dir)
 static void save_json(const struct bench_results *results)
 {
     FILE *out = fopen(results->settings.json, "we");
-    if (!out)
-        bench_die("cannot write %s: %s", results->settings.json, strerror(errno));
-    bench_write_json(results, out);
-    if (fclose(out) != 0)
+    if (out)
+        bench_write_json(results, out);
+    if (!out || fclose(out) != 0)
         bench_die("cannot write %s: %s", results->settings.json, strerror(errno));
 }
 

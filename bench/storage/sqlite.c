@@ -130,8 +130,8 @@ static void *work(void *arg)
     uint64_t begin = bench_now_ns(), now = begin;
     for (uint32_t i = 0; i < w->n_writers; i++)
         sent[i] = begin;
-    for (uint32_t i = 0; now - begin < w->ns && !bench_interrupted(); i++) {
-        uint32_t at = i % w->n_writers;
+    uint32_t at = 0;
+    while (now - begin < w->ns && !bench_interrupted()) {
         struct wl_op op;
         wl_next(&w->writers[at], &op);
         wl_done(&w->writers[at], &op, conn_write(&w->conn, &op));
@@ -139,6 +139,7 @@ static void *work(void *arg)
         bench_hist_add(&w->latency, now - sent[at]);
         sent[at] = now;
         w->writes++;
+        at = at + 1 < w->n_writers ? at + 1 : 0;
     }
     w->end_ns = now;
     free(sent);
