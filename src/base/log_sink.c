@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "utf8.h"
+
 /* Room for a closing quote, the truncation note, a brace and the newline. */
 #define END_ROOM 32
 
@@ -58,77 +60,50 @@ static void put_time(struct line *l, int64_t wall_ms)
     put_bytes(l, text, (size_t)n);
 }
 
-/* One character of a value. */
-struct character {
-    size_t n; /* bytes it takes */
-    bool is_valid;
-    uint32_t code;
-};
-
-static uint32_t lead_bits(unsigned char c, size_t *ret_n)
-{
-    *ret_n = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : (c & 0xF0) == 0xE0 ? 3 : 4;
-    return *ret_n == 1 ? c : c & (0x7Fu >> *ret_n);
-}
-
-static bool is_valid_code(uint32_t code, size_t n)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    return code >= least[n] && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
-}
-
-static struct character next_character(struct vg_slice s)
-{
-    const struct character bad = {.n = 1, .is_valid = false};
-    unsigned char lead = (unsigned char)s.p[0];
-    size_t n;
-    uint32_t code = lead_bits(lead, &n);
-    if (n > s.n || (lead >= 0x80 && lead < 0xC2) || lead > 0xF4)
-        return bad;
-    for (size_t i = 1; i < n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        if ((c & 0xC0) != 0x80)
-            return bad;
-        code = code << 6 | (c & 0x3Fu);
-    }
-    return is_valid_code(code, n) ? (struct character){n, true, code} : bad;
-}
-
 static bool is_control(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029;
 }
 
-static void put_escape(struct line *l, const char *at, struct character c, enum vg_log_format f)
+static void put_invalid(struct line *l, unsigned char byte, enum vg_log_format f)
 {
     char text[8];
-    if (!c.is_valid && f == VG_LOG_TEXT)
-        snprintf(text, sizeof text, "\\x%02x", (unsigned)(unsigned char)*at);
-    else if (c.code == '\n' || c.code == '\r' || c.code == '\t')
-        snprintf(text, sizeof text, "\\%c", c.code == '\n' ? 'n' : c.code == '\r' ? 'r' : 't');
+    snprintf(text, sizeof text, "\\x%02x", (unsigned)byte);
+    put_text(l, f == VG_LOG_JSON ? "\\ufffd" : text);
+}
+
+static void put_control(struct line *l, uint32_t code)
+{
+    char text[8];
+    if (code == '\n' || code == '\r' || code == '\t')
+        snprintf(text, sizeof text, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
     else
-        snprintf(text, sizeof text, "\\u%04x", c.is_valid ? (unsigned)c.code & 0xFFFFu : 0xFFFDu);
+        snprintf(text, sizeof text, "\\u%04x", (unsigned)code & 0xFFFFu);
     put_text(l, text);
 }
 
-static void put_character(struct line *l, const char *at, struct character c, enum vg_log_format f)
+/* The first character of s; returns how many bytes it took. */
+static size_t put_character(struct line *l, struct vg_slice s, enum vg_log_format f)
 {
-    if (!c.is_valid || is_control(c.code)) {
-        put_escape(l, at, c, f);
-    } else if (c.code == '"' || c.code == '\\') {
-        put_bytes(l, (char[]){'\\', *at}, 2);
-    } else {
-        put_bytes(l, at, c.n);
-    }
+    uint32_t code = 0;
+    size_t n = vg_utf8_next(s, &code);
+    if (n == 0)
+        put_invalid(l, (unsigned char)s.p[0], f);
+    else if (is_control(code))
+        put_control(l, code);
+    else if (code == '"' || code == '\\')
+        put_bytes(l, (char[]){'\\', s.p[0]}, 2);
+    else
+        put_bytes(l, s.p, n);
+    return n ? n : 1;
 }
 
 /* Stops before the first character that does not fit. */
 static void put_escaped(struct line *l, struct vg_slice s, enum vg_log_format f)
 {
     while (s.n && !l->is_full) {
-        struct character c = next_character(s);
-        put_character(l, s.p, c, f);
-        s = vg_slice(s.p + c.n, s.n - c.n);
+        size_t n = put_character(l, s, f);
+        s = vg_slice(s.p + n, s.n - n);
     }
 }
 
