@@ -1,33 +1,50 @@
-/* loop.c - see loop.h. */
+/* loop.c - see loop.h.
+ * libuv only polls: its async handle and its timer end the poll and do nothing else, so that mail
+ * and timers run at one place of the turn, once. Invariants:
+ *   P1 whenever libuv may sleep, the alarm stands at the earliest armed timer (on a fake clock: at
+ *      once when that timer is due, else the clock's hook ends the sleep).
+ *   P2 the alarm never rings early: libuv counts whole milliseconds of the same clock, so the alarm
+ *      is the first whole millisecond that is not before the timer. */
 #include "loop.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "timer_int.h"
 
 struct vg_loop {
     uv_loop_t uv;
-    uv_async_t wake;  /* mail came, or the fake clock moved */
-    uv_timer_t alarm; /* the earliest of our timers, on a real clock */
+    uv_async_t wake;  /* mail came, the fake clock moved, or stop */
+    uv_timer_t alarm; /* the earliest of our timers (P1) */
     struct vg_mailbox box;
     const struct vg_clock *clock;
     struct vg_timer *timers; /* heap */
     uint64_t timer_order;
     uv_thread_t thread;
-    _Atomic(const void *) runner; /* whoever turns the loop now; identity of a thread-local */
+    _Atomic(const void *) runner; /* whose loop it is now; identity of a thread-local */
     _Atomic bool stopping;
     bool started;
-    bool ran; /* something ran in this turn */
+    bool turning; /* a turn is under way; turns do not nest */
+    bool ran;     /* mail or a timer ran in this turn */
 };
 
 static _Thread_local char thread_mark; /* its address names the thread */
 
+/* uv_async_send skips its work when it reads, unordered, that a wake is pending. Without the fence
+ * that read may overtake the store of what the loop is woken for (M2): the loop clears the wake,
+ * does not see the mail, and sleeps on it. */
 static void wake_loop(void *arg)
 {
     struct vg_loop *loop = arg;
+    atomic_thread_fence(memory_order_seq_cst);
     uv_async_send(&loop->wake);
+}
+
+static void set_runner(struct vg_loop *loop, const void *mark)
+{
+    atomic_store_explicit(&loop->runner, mark, memory_order_relaxed);
 }
 
 static void run_mail(struct vg_loop *loop)
@@ -56,28 +73,42 @@ static void run_timers(struct vg_loop *loop)
 
 static void on_wake(uv_async_t *handle)
 {
-    struct vg_loop *loop = VG_CONTAINER_OF(handle, struct vg_loop, wake);
-    run_mail(loop);
-    run_timers(loop);
+    (void)handle; /* the poll is over: that is all */
 }
 
+/* libuv runs timers before it polls, too, and would then sleep with no alarm set: the stop keeps
+ * this poll from sleeping and is forgotten at its end. */
 static void on_alarm(uv_timer_t *handle)
 {
-    run_timers(VG_CONTAINER_OF(handle, struct vg_loop, alarm));
+    uv_stop(handle->loop);
 }
 
-/* Keep libuv's one timer at our earliest. It counts in milliseconds: round up, never early. */
+/* Keep libuv's one timer at our earliest (P1, P2). The delay given to libuv counts from uv_now, so
+ * how old that is does not matter. */
 static void set_alarm(struct vg_loop *loop)
 {
-    if (!loop->timers || vg_clock_is_fake(loop->clock)) {
+    bool fake = vg_clock_is_fake(loop->clock);
+    if (!loop->timers || (fake && loop->timers->due_ns > vg_clock_mono_ns(loop->clock))) {
         uv_timer_stop(&loop->alarm);
         return;
     }
-    uint64_t now = vg_clock_mono_ns(loop->clock);
     uint64_t due = loop->timers->due_ns;
-    uint64_t ms = due > now ? (due - now + 999999u) / 1000000u : 0;
-    uv_update_time(&loop->uv);
-    uv_timer_start(&loop->alarm, on_alarm, ms, 0);
+    uint64_t due_ms = due / VG_NS_PER_MS + (due % VG_NS_PER_MS != 0);
+    uint64_t now_ms = uv_now(&loop->uv);
+    uv_timer_start(&loop->alarm, on_alarm, fake || due_ms < now_ms ? 0 : due_ms - now_ms, 0);
+}
+
+static int open_handles(struct vg_loop *loop)
+{
+    int r = uv_loop_init(&loop->uv);
+    if (r < 0)
+        return r;
+    r = uv_async_init(&loop->uv, &loop->wake, on_wake);
+    if (r < 0) {
+        uv_loop_close(&loop->uv);
+        return r;
+    }
+    return uv_timer_init(&loop->uv, &loop->alarm); /* cannot fail */
 }
 
 int vg_loop_new(const struct vg_clock *clock, struct vg_loop **ret_loop)
@@ -86,42 +117,42 @@ int vg_loop_new(const struct vg_clock *clock, struct vg_loop **ret_loop)
     if (!loop)
         return -ENOMEM;
     loop->clock = clock;
-    int r = uv_loop_init(&loop->uv);
-    if (r < 0) {
-        vg_free(loop);
-        return r;
-    }
-    r = uv_async_init(&loop->uv, &loop->wake, on_wake);
-    if (r < 0) {
-        uv_loop_close(&loop->uv);
-        vg_free(loop);
-        return r;
-    }
-    uv_timer_init(&loop->uv, &loop->alarm);
+    set_runner(loop, &thread_mark);
     vg_mailbox_init(&loop->box, 0, wake_loop, loop);
-    if (vg_clock_is_fake(clock))
-        r = vg_clock_on_advance(clock, wake_loop, loop);
+    int r = open_handles(loop);
     if (r < 0) {
-        vg_loop_free(loop);
+        vg_free(loop);
         return r;
     }
-    *ret_loop = loop;
-    return 0;
+    r = vg_clock_on_advance(clock, wake_loop, loop); /* last: it may wake at once */
+    if (r < 0)
+        vg_loop_free(loop);
+    else
+        *ret_loop = loop;
+    return r;
+}
+
+/* A handle that is still open when its loop goes is a bug of ours; without its reference it cannot
+ * keep vg_loop_free waiting for ever. */
+static void expect_closing(uv_handle_t *handle, void *arg)
+{
+    (void)arg;
+    if (VG_NEVER(!uv_is_closing(handle)))
+        uv_unref(handle);
 }
 
 void vg_loop_free(struct vg_loop *loop)
 {
     if (!loop)
         return;
-    assert(!loop->started);
-    if (vg_clock_is_fake(loop->clock))
-        vg_clock_off_advance(loop->clock, wake_loop, loop);
+    assert(!loop->started && !loop->turning);
+    vg_clock_off_advance(loop->clock, wake_loop, loop);
     uv_close((uv_handle_t *)&loop->wake, NULL);
     uv_close((uv_handle_t *)&loop->alarm, NULL);
-    uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets the two handles close */
-    int r = uv_loop_close(&loop->uv);
-    assert(r == 0 && "handles were left open on the loop");
-    (void)r;
+    uv_walk(&loop->uv, expect_closing, NULL);
+    uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets handles close, ours and those closed just before */
+    if (VG_NEVER(uv_loop_close(&loop->uv) != 0))
+        return; /* leaked, because open handles point into it */
     vg_free(loop);
 }
 
@@ -130,16 +161,23 @@ static void loop_thread(void *arg)
     struct vg_loop *loop = arg;
     while (!atomic_load(&loop->stopping))
         vg_loop_turn(loop, true);
+    vg_loop_turn(loop, false); /* what was posted before the stop still runs */
 }
 
 int vg_loop_start(struct vg_loop *loop, const char *name)
 {
+    assert(!loop->started && !loop->turning);
     atomic_store(&loop->stopping, false);
+    set_runner(loop, NULL);
     int r = uv_thread_create(&loop->thread, loop_thread, loop);
-    if (r < 0)
+    if (r < 0) {
+        set_runner(loop, &thread_mark);
         return r;
+    }
     loop->started = true;
-    pthread_setname_np(loop->thread, name);
+    char shown[16]; /* what the kernel keeps; a longer name would be refused whole */
+    snprintf(shown, sizeof shown, "%.15s", name);
+    pthread_setname_np(loop->thread, shown);
     return 0;
 }
 
@@ -147,20 +185,26 @@ void vg_loop_stop(struct vg_loop *loop)
 {
     if (!loop->started)
         return;
+    assert(!vg_loop_is_current(loop)); /* it would wait for itself */
     atomic_store(&loop->stopping, true);
-    uv_async_send(&loop->wake);
+    wake_loop(loop);
     uv_thread_join(&loop->thread);
     loop->started = false;
+    set_runner(loop, &thread_mark);
 }
 
 bool vg_loop_turn(struct vg_loop *loop, bool wait)
 {
-    atomic_store_explicit(&loop->runner, &thread_mark, memory_order_relaxed);
+    assert(!loop->turning);
+    loop->turning = true;
     loop->ran = false;
+    set_runner(loop, &thread_mark);
+    uv_update_time(&loop->uv);
+    set_alarm(loop);
+    uv_run(&loop->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT);
     run_mail(loop);
     run_timers(loop);
-    set_alarm(loop);
-    uv_run(&loop->uv, wait && !loop->ran ? UV_RUN_ONCE : UV_RUN_NOWAIT);
+    loop->turning = false;
     return loop->ran;
 }
 
@@ -187,6 +231,8 @@ void vg_timer_start(struct vg_loop *loop, struct vg_timer *t, uint64_t delay_ns,
     t->fire = fire;
     t->armed = true;
     vg_timer_heap_insert(&loop->timers, t);
+    if (loop->timers == t)
+        set_alarm(loop); /* P1: a callback that libuv runs just before it sleeps may start timers */
 }
 
 void vg_timer_stop(struct vg_loop *loop, struct vg_timer *t)

@@ -1,7 +1,8 @@
 /* loop.h - a libuv loop that knows its thread, its clock and its mail.
  * Everything that belongs to a loop is touched by its thread alone; other threads reach it only by
- * vg_loop_post. A turn: mail in order of posting, then timers that are due, then descriptors.
- * Timers are ours rather than libuv's so that a test can drive them by a fake clock. */
+ * vg_loop_post. A turn: descriptors that are ready, then mail in order of posting, then timers that
+ * are due; each once, so data that is there beats the timeout that waits for it. Timers are ours
+ * rather than libuv's so that a test can drive them by a fake clock. */
 #ifndef VG_LOOP_LOOP_H
 #define VG_LOOP_LOOP_H
 
@@ -12,6 +13,7 @@
 
 struct vg_loop;
 
+/* Zeroed before its first start; must not move or go away while it is armed. */
 struct vg_timer {
     uint64_t due_ns;
     uint64_t order; /* timers of one instant fire in the order in which they were started */
@@ -20,32 +22,41 @@ struct vg_timer {
     bool armed;
 };
 
-/* 0 or -errno. The clock must outlive the loop. */
+/* 0 or -errno. The clock must outlive the loop. libuv aborts when it lacks memory for its table of
+ * descriptors. */
 VG_CHECK int vg_loop_new(const struct vg_clock *clock, struct vg_loop **ret_loop);
-/* Not while it runs. Mail that was never run is dropped: senders end first. */
+/* Not while it runs, and with every handle that others put on it closed (a close just before is
+ * fine: its callback runs here). Mail that was never run is dropped and armed timers never fire.
+ * Senders end first: vg_loop_post must have returned, which its mail having run does not prove. */
 void vg_loop_free(struct vg_loop *loop);
 static inline void vg_loop_freep(struct vg_loop **loop)
 {
     vg_loop_free(*loop);
 }
 
-/* Run on a thread of its own until vg_loop_stop; stop waits for the thread. */
+/* Run on a thread of its own until vg_loop_stop; stop waits for the thread, so it must not be
+ * called on it. Mail posted before the stop still runs. Afterwards the loop belongs to the caller
+ * of stop and may be turned by hand, started again or freed. Names show 15 characters. */
 VG_CHECK int vg_loop_start(struct vg_loop *loop, const char *name);
 void vg_loop_stop(struct vg_loop *loop);
 
-/* Or by hand, on the calling thread: one turn. With wait, sleeps until there is something to do.
- * Returns true when anything ran. */
+/* Or by hand, on the calling thread: one turn, never from within one. With wait, sleeps until there
+ * is something to do. True when mail or a timer ran; libuv does not tell whether a descriptor did.
+ * Mail posted by mail or by a timer, and a timer started by a timer, wait for the next turn. */
 bool vg_loop_turn(struct vg_loop *loop, bool wait);
 /* Turn until *flag is set by something that ran on the loop. */
 void vg_loop_turn_until(struct vg_loop *loop, const bool *flag);
 
-/* Thread: any. Never fails; mail->run is called on the loop. */
+/* Thread: any. Never fails; mail->run is called on the loop and may free or post the mail again. */
 void vg_loop_post(struct vg_loop *loop, struct vg_mail *mail);
 
-/* Thread: the loop's. */
+/* Thread: the loop's. A timer fires at the first turn that is not before its time, never early; on
+ * the real clock up to a millisecond or so late. A delay past the end of time means never. fire may
+ * free, start or stop any timer, its own too. */
 void vg_timer_start(struct vg_loop *loop, struct vg_timer *t, uint64_t delay_ns,
                     void (*fire)(struct vg_timer *t));        /* restarts an armed timer */
 void vg_timer_stop(struct vg_loop *loop, struct vg_timer *t); /* harmless when not armed */
+/* Is it the calling thread's: the one that turns it, or made or stopped it if nobody does. */
 bool vg_loop_is_current(const struct vg_loop *loop);
 const struct vg_clock *vg_loop_clock(const struct vg_loop *loop);
 uv_loop_t *vg_loop_uv(struct vg_loop *loop);
