@@ -2,13 +2,15 @@
  * The input is "<document>\n<patch>" split at the first newline; its first byte, when it is 'S',
  * asks for the strict mode and is not part of the document. Checked: nothing crashes; document and
  * patch are never changed; a patch of tests alone gives the document itself; whatever comes out can
- * be written and read back, so it keeps the invariants of a tree. */
+ * be written and read back, so it keeps the invariants of a tree, and is no longer than promised.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "equal.h"
 #include "patch.h"
+#include "tree_edit.h"
 #include "write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -29,10 +31,13 @@ static bool is_test_only(const struct vg_json *patch)
     return true;
 }
 
-static void check_result(struct vg_arena *a, const struct vg_json *v)
+static void check_result(struct vg_arena *a, const struct vg_json *v, size_t max)
 {
     VG_AUTO(buf) text = {0};
     struct vg_json *again;
+    struct vg_json_measure m;
+    must(vg_json_measure(v, &m) == 0);
+    must(m.bytes <= max);
     must(vg_json_write(&text, v, 0) == 0);
     must(vg_json_parse(a, vg_buf_slice(&text), NULL, &again, NULL) == 0);
     must(vg_json_equal(v, again) == 1);
@@ -56,7 +61,7 @@ static void run(struct vg_slice doc_text, struct vg_slice patch_text, bool stric
     must(vg_json_equal(patch, &patch_before) == 1);
     must(r == 0 || (st.err == r && st.message[0] != '\0'));
     if (r == 0)
-        check_result(&a, &v);
+        check_result(&a, &v, doc_text.n + patch_text.n + opts.max_copy_bytes);
     if (r == 0 && is_test_only(patch))
         must(vg_json_equal(&v, doc) == 1);
 }

@@ -30,7 +30,7 @@ struct vg_json_patch_opts {
 };
 
 /* Apply a JSON Patch. opts may be NULL. All operations are checked before the first is applied.
- * The result is never larger than document + patch + max_copy_bytes.
+ * The result, written as short as JSON allows, is no longer than document + patch + max_copy_bytes.
  * 0; VIGIL_E_PATCH_INVALID: not a JSON Patch, whatever the document; VIGIL_E_PATCH_FAILED: an
  * operation does not fit the document; VIGIL_E_PATCH_TEST: a "test" did not hold;
  * VIGIL_E_TOO_LARGE: too many operations, bytes copied or steps; VIGIL_E_JSON_DEPTH: document or

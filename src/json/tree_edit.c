@@ -8,6 +8,19 @@
 /* Most documents are less deep than this. */
 #define STACK_FIRST_CAP 16u
 
+static uint64_t string_bytes(struct vg_slice s)
+{
+    uint64_t bytes = 2;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c == '"' || c == '\\' || c == '\b' || c == '\f' || c == '\n' || c == '\r' || c == '\t')
+            bytes += 2;
+        else
+            bytes += c < 0x20 ? 6 : 1; /* \u00xx */
+    }
+    return bytes;
+}
+
 static uint64_t own_bytes(const struct vg_json *v)
 {
     switch ((enum vg_json_type)v->type) {
@@ -18,7 +31,7 @@ static uint64_t own_bytes(const struct vg_json *v)
     case VG_JSON_NUMBER:
         return v->n;
     case VG_JSON_STRING:
-        return (uint64_t)v->n + 2;
+        return v->flags & VG_JSON_PLAIN ? (uint64_t)v->n + 2 : string_bytes(vg_json_text(v));
     case VG_JSON_ARRAY:
     case VG_JSON_OBJECT:
         return (v->n ? (uint64_t)v->n - 1 : 0) + 2; /* brackets and commas */
@@ -38,7 +51,8 @@ int vg_json_measure(const struct vg_json *v, struct vg_json_measure *ret)
         bool is_container = w.node->type == VG_JSON_ARRAY || w.node->type == VG_JSON_OBJECT;
         m.nodes++;
         m.depth = VG_MAX(m.depth, w.depth + is_container);
-        m.bytes += own_bytes(w.node) + (w.member ? (uint64_t)w.member->key_n + 3 : 0);
+        m.bytes += own_bytes(w.node);
+        m.bytes += w.member ? string_bytes(vg_json_key(w.member)) + 1 : 0; /* and the colon */
     }
     if (r == 0)
         *ret = m;

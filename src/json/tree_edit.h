@@ -7,7 +7,7 @@
 #include "json.h"
 
 struct vg_json_measure {
-    uint64_t bytes; /* of the text without white space, escapes not counted: never too much */
+    uint64_t bytes; /* of the text without white space, as short as JSON allows */
     uint64_t nodes;
     uint32_t depth; /* nested containers: 0 for a scalar, 1 for [] */
 };
