@@ -47,8 +47,9 @@ static void run_letter(struct vg_mail *m)
     if (l->trace)
         note(l->trace, l->name);
     l->done = true;
-    if (l->forward)
-        vg_loop_post(l->loop, &vg_steal(l->forward)->mail);
+    struct letter *forward = vg_steal(l->forward);
+    if (forward)
+        vg_loop_post(l->loop, &forward->mail);
 }
 
 static struct letter letter(struct vg_loop *loop, struct trace *trace, char name)
@@ -108,13 +109,19 @@ static void post_again(struct vg_mail *m)
     l->done = l->trace->n == 3;
 }
 
+static void free_mail(struct vg_mail *m)
+{
+    vg_free(m);
+}
+
 static void mail_may_post_itself_again_or_free_itself(void **state)
 {
     struct trace t = {0};
     struct letter a = letter(*state, &t, 'a');
     struct vg_mail *m = vg_new(struct vg_mail);
+    assert_non_null(m);
     a.mail.run = post_again;
-    m->run = (void (*)(struct vg_mail *))vg_free;
+    m->run = free_mail;
     vg_loop_post(*state, m);
     vg_loop_post(*state, &a.mail);
     vg_loop_turn_until(*state, &a.done);

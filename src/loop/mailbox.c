@@ -3,6 +3,9 @@
  * there is no ABA and nothing to reclaim. */
 #include "mailbox.h"
 
+/* Stands in `newest` of a closed box; its address alone counts. */
+static struct vg_mail closed_mark;
+
 void vg_mailbox_init(struct vg_mailbox *box, size_t cap, void (*wake)(void *arg), void *wake_arg)
 {
     atomic_init(&box->newest, NULL);
@@ -31,6 +34,10 @@ int vg_mailbox_post(struct vg_mailbox *box, struct vg_mail *mail)
         return VIGIL_E_BUSY;
     struct vg_mail *head = atomic_load_explicit(&box->newest, memory_order_relaxed);
     do {
+        if (head == &closed_mark) {
+            atomic_fetch_sub_explicit(&box->count, 1, memory_order_relaxed);
+            return VIGIL_E_CLOSED;
+        }
         mail->next = head;
     } while (!atomic_compare_exchange_weak_explicit(&box->newest, &head, mail, memory_order_release,
                                                     memory_order_relaxed));
@@ -41,9 +48,11 @@ int vg_mailbox_post(struct vg_mailbox *box, struct vg_mail *mail)
     return 0;
 }
 
-struct vg_mail *vg_mailbox_take_all(struct vg_mailbox *box)
+static struct vg_mail *take_and_leave(struct vg_mailbox *box, struct vg_mail *leave)
 {
-    struct vg_mail *m = atomic_exchange_explicit(&box->newest, NULL, memory_order_acquire);
+    struct vg_mail *m = atomic_exchange_explicit(&box->newest, leave, memory_order_acquire);
+    if (m == &closed_mark)
+        m = NULL;
     struct vg_mail *oldest = NULL;
     size_t n = 0;
     while (m) {
@@ -55,4 +64,14 @@ struct vg_mail *vg_mailbox_take_all(struct vg_mailbox *box)
     }
     atomic_fetch_sub_explicit(&box->count, n, memory_order_relaxed);
     return oldest;
+}
+
+struct vg_mail *vg_mailbox_take_all(struct vg_mailbox *box)
+{
+    return take_and_leave(box, NULL);
+}
+
+struct vg_mail *vg_mailbox_close(struct vg_mailbox *box)
+{
+    return take_and_leave(box, &closed_mark);
 }

@@ -32,11 +32,16 @@ struct vg_mailbox {
 
 void vg_mailbox_init(struct vg_mailbox *box, size_t cap, void (*wake)(void *arg), void *wake_arg);
 
-/* Thread: any. 0, or VIGIL_E_BUSY: full, the mail still belongs to the caller. */
+/* Thread: any. 0, or VIGIL_E_BUSY: full, VIGIL_E_CLOSED; then the mail still belongs to the caller.
+ */
 VG_CHECK int vg_mailbox_post(struct vg_mailbox *box, struct vg_mail *mail);
 
 /* Thread: the receiver. All mails, oldest first, linked by next; NULL when there are none. */
 struct vg_mail *vg_mailbox_take_all(struct vg_mailbox *box);
+
+/* Thread: the receiver, once, as the last thing it does. From now on posting fails with
+ * VIGIL_E_CLOSED; what was posted before is returned as by take_all: no mail falls between. */
+struct vg_mail *vg_mailbox_close(struct vg_mailbox *box);
 
 /* A snapshot, for metrics. Thread: any. */
 static inline size_t vg_mailbox_count(struct vg_mailbox *box)
