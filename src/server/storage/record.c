@@ -62,6 +62,26 @@ int vg_rec_new(enum vg_rec_op op, struct vg_slice key, struct vg_slice header,
     return 0;
 }
 
+int vg_rec_copy_key(const struct vg_rec *rec, struct vg_rec **ret_rec)
+{
+    struct vg_rec *r;
+    int err = alloc_rec(rec->key_len, 0, 0, &r);
+    if (err < 0)
+        return err;
+    r->op = rec->op;
+    r->sub = rec->sub;
+    r->prev_sub = rec->prev_sub;
+    r->rev = rec->rev;
+    r->create_rev = rec->create_rev;
+    r->prev_rev = rec->prev_rev;
+    r->version = rec->version;
+    r->time_ms = rec->time_ms;
+    r->expires_ms = rec->expires_ms;
+    memcpy(r->bytes, rec->bytes, rec->key_len);
+    *ret_rec = r;
+    return 0;
+}
+
 struct vg_rec *vg_rec_ref(const struct vg_rec *rec)
 {
     struct vg_rec *r = (struct vg_rec *)rec; /* the count is the one part that still changes */

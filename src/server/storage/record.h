@@ -40,6 +40,8 @@ struct vg_rec {
  * VIGIL_E_VALUE_TOO_LARGE (lengths that cannot be represented). */
 VG_CHECK int vg_rec_new(enum vg_rec_op op, struct vg_slice key, struct vg_slice header,
                         struct vg_slice value, struct vg_rec **ret_rec);
+/* The same change without header and value. */
+VG_CHECK int vg_rec_copy_key(const struct vg_rec *rec, struct vg_rec **ret_rec);
 struct vg_rec *vg_rec_ref(const struct vg_rec *rec);
 /* Takes NULL; returns NULL. */
 struct vg_rec *vg_rec_unref(const struct vg_rec *rec);

@@ -27,6 +27,9 @@
 #define VG_STORAGE_KEY_MAX 480
 #define VG_STORAGE_VALUE_MAX ((size_t)8 << 20) /* header and value together */
 #define VG_STORAGE_TXN_OPS_MAX 128
+#define VG_STORAGE_TXN_BYTES_MAX ((size_t)16 << 20) /* all values of a transaction */
+/* 100 years: a deadline always fits its 64 bits. */
+#define VG_TTL_MAX_MS ((uint64_t)100 * 365 * 24 * 3600 * 1000)
 #define VG_STORAGE_RANGE_MAX 1000000 /* records that one range may return */
 
 struct vg_storage;
@@ -183,8 +186,9 @@ struct vg_storage_stats {
 void vg_storage_stats(struct vg_storage *s, struct vg_storage_stats *ret_stats);
 
 /* Requests under way are answered (VIGIL_E_CLOSED where nothing was done yet), watches end with
- * VIGIL_E_CLOSED; then the threads end and everything is freed. Blocks meanwhile; the answers run
- * on their loops afterwards, so turn them once more before you free what they use. NULL allowed. */
+ * VIGIL_E_CLOSED; then the threads end and everything is freed. Blocks meanwhile. Nobody submits any
+ * more when it is called. The answers run on their loops afterwards, so turn them once more before
+ * you free what they use, the clock included. NULL allowed. */
 void vg_storage_close(struct vg_storage *s);
 
 /* ---- engines ---- */

@@ -1,0 +1,67 @@
+/* base.h - what lies under the tables of a local engine: a write-ahead log and a durable base.
+ * The lmdb engine brings one; the mem engine has none. Changes are durable when log_append
+ * returned; apply later moves them into the base, in whole generations, and only then may the log's
+ * space be used again. Errors: 0, VIGIL_E_STORE_FULL (nothing happened), VIGIL_E_UNKNOWN_OUTCOME
+ * (only log_append: it may or may not be on the disk), VIGIL_E_STORE_DAMAGED, -errno. */
+#ifndef VG_STORAGE_BASE_H
+#define VG_STORAGE_BASE_H
+
+#include "server/storage/storage.h"
+
+struct vg_base;      /* an engine's durable part; the implementation knows what is in it */
+struct vg_base_view; /* a reader's consistent look at the base */
+
+/* What one apply writes in one durable transaction. */
+struct vg_base_apply {
+    struct vg_rec *const *recs; /* of a frozen generation, in order; NULL: none */
+    size_t n;
+    vg_rev applied;     /* newest revision of that generation */
+    vg_rev compact_rev; /* forget what was superseded at or before it */
+    int64_t now_ms;     /* deadlines before it that no longer count are dropped */
+    bool more;          /* result: call again, compaction has more to do */
+};
+
+struct vg_base_ops {
+    /* The write-ahead log. Thread: the commit thread. */
+    int (*log_append)(struct vg_base *b, struct vg_rec *const *recs, size_t n);
+    /* After UNKNOWN_OUTCOME: make the lost group void and the log writable. 0: done. */
+    int (*log_repair)(struct vg_base *b);
+    /* Begin the next generation; what was appended so far ends with revision `last`. Only when the
+     * generation before has been applied. On failure the log takes nothing until log_repair. */
+    int (*log_switch)(struct vg_base *b, vg_rev last);
+    uint64_t (*log_used)(struct vg_base *b); /* bytes in this generation */
+
+    /* Looking. A view belongs to one thread; between begin and end it does not change. */
+    int (*view_open)(struct vg_base *b, struct vg_base_view **ret_view);
+    void (*view_close)(struct vg_base_view *v); /* NULL allowed */
+    int (*view_begin)(struct vg_base_view *v);
+    void (*view_end)(struct vg_base_view *v);
+    /* Newest change of a key at or before `at`, deletes included. 1 found, 0 not, negative. */
+    int (*get)(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct vg_rec **ret_rec);
+    /* As vg_table_collect; keys_only records have neither header nor value. */
+    int (*collect)(struct vg_base_view *v, const struct vg_keys *keys, struct vg_slice after,
+                   vg_rev at, bool keys_only, struct vg_rec **ret_recs, size_t max, size_t *ret_n);
+    /* Changes with revision in [from, to], in order, at most max. */
+    int (*log_read)(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_rec **ret_recs,
+                    size_t max, size_t *ret_n);
+    /* Deadlines in (after_ms, upto_ms], earliest first: the changes that set them, as keys-only
+     * records of which key, rev and expires_ms count. */
+    int (*deadlines)(struct vg_base_view *v, int64_t after_ms, int64_t upto_ms,
+                     struct vg_rec **ret_recs, size_t max, size_t *ret_n);
+
+    /* Writing. Thread: the flusher. */
+    int (*apply)(struct vg_base *b, struct vg_base_apply *apply);
+    int (*reopen)(struct vg_base *b); /* after a failed apply */
+    /* Thread: any one at a time. */
+    int (*backup)(struct vg_base *b, struct vg_backup *backup);
+    uint64_t (*disk_bytes)(struct vg_base *b);
+    void (*close)(struct vg_base *b, vg_rev last); /* frees; NULL allowed */
+};
+
+struct vg_base {
+    const struct vg_base_ops *ops;
+    /* Counters of the log, written by the commit thread, read by anyone. */
+    _Atomic uint64_t syncs, log_bytes;
+};
+
+#endif

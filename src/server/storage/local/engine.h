@@ -1,0 +1,167 @@
+/* engine.h - the local engine: tables in memory, perhaps over a base, and three threads.
+ *
+ *   loops --txn--> [mailbox] --> commit thread: compare, stage, log_append (durable),
+ *                                publish table and revision (visible), tail, answers (acknowledged)
+ *   loops --range, log reads--> [mailbox] --> reader thread: merges tables and base
+ *   commit thread --freeze--> flusher thread: writes the frozen table into the base, compacts
+ *
+ * Layers, newest first: active table, frozen table (while a checkpoint runs), base. A reader takes
+ * references to the tables before it begins a view of the base: what moves down between the two is
+ * then seen twice, which merging takes care of, and never not at all.
+ *
+ * | structure        | written by                    | read by                 | freed | | active
+ * table     | commit thread                 | all, under its mutex    | last reference     | |
+ * frozen table     | nobody                        | all                     | last reference     |
+ * | revision         | commit thread, release        | all, acquire            | with the engine |
+ * | compacted        | commit thread, release        | all, acquire            | with the engine |
+ * | tail batches     | commit thread                 | watches, on their loops | last cursor passes
+ * | | watch            | its loop                      | its loop                | on its loop |
+ */
+#ifndef VG_STORAGE_ENGINE_H
+#define VG_STORAGE_ENGINE_H
+
+#include <pthread.h>
+
+#include "base.h"
+#include "base/list.h"
+#include "loop/tail.h"
+#include "loop/waker.h"
+#include "server/storage/storage_int.h"
+#include "table.h"
+
+enum req_type { REQ_TXN = 1, REQ_COMPACT, REQ_RANGE, REQ_LOG_READ, REQ_BACKUP };
+
+/* What the commit thread publishes: one group. Owns its references. */
+struct vg_commit_batch {
+    struct vg_tail_batch tail;
+    vg_rev last; /* newest revision of the group */
+    size_t n;
+    size_t bytes; /* of its records, for the limit on a group */
+    struct vg_event events[];
+};
+
+/* A watch asks the reader thread for a piece of the log. */
+struct vg_log_read {
+    struct vg_store_req req;
+    vg_rev from, to; /* to: at the most */
+    size_t max;
+    struct vg_keys keys;
+    struct vg_event *events; /* result; owns references */
+    size_t n;
+    vg_rev upto; /* result: complete up to here */
+};
+
+/* A thread that serves a mailbox. */
+struct vg_server_thread {
+    struct vg_mailbox box;
+    struct vg_waker waker;
+    pthread_t thread;
+    bool started;
+};
+
+struct vg_engine {
+    struct vg_storage storage;
+    struct vg_storage_opts opts;
+    _Atomic uint32_t refs; /* the handle, and each watch */
+    struct vg_base *base;  /* NULL: mem */
+
+    _Atomic vg_rev rev;       /* newest visible */
+    _Atomic vg_rev compacted; /* reads below fail */
+    _Atomic bool closing;
+
+    struct vg_mutex
+        mu; /* rank STORE_STATE: which tables are which, and what waits for the flusher */
+    struct vg_table *active;     /* the pointer changes under mu */
+    struct vg_table *frozen;     /* NULL: no checkpoint under way */
+    vg_rev frozen_last;          /* newest revision in it */
+    struct vg_mail *compactions; /* requests that wait for the flusher */
+    struct vg_mail *backups;     /* likewise; what they must hold is in the base or frozen */
+    bool backup_running;         /* the flusher's: backup_thread is there */
+    bool backup_ended;           /* ... and can be joined */
+    pthread_t backup_thread;
+
+    struct vg_tail tail;
+    struct vg_server_thread commit, reader, flusher;
+
+    struct vg_base_view *reader_view, *flusher_view; /* of those threads */
+
+    /* The commit thread's. */
+    struct vg_base_view *commit_view;
+    struct vg_mail *wanted_backups; /* wait until what is in the active table can be frozen */
+    struct vg_commit_batch *group;  /* under construction; NULL between groups */
+    size_t group_cap;
+    struct vg_table *group_frozen; /* reference held for the length of a group */
+    uint64_t active_since_ns;      /* when the first change went into the active table */
+    uint64_t next_upkeep_ns;       /* auto-compaction */
+    uint64_t next_repair_ns;
+    uint64_t next_expire_ns; /* no sooner, after expiring failed */
+    uint64_t next_freeze_ns; /* after a failed switch */
+    _Atomic bool log_broken; /* the log takes nothing before log_repair succeeded */
+    /* Wall clock of the earliest deadline in the base that has not been looked at; the flusher
+     * lowers it when it adds some. INT64_MAX: none. */
+    _Atomic int64_t base_deadline_ms;
+
+    _Atomic uint64_t n_txns, n_conflicts, n_puts, n_deletes, n_expired, n_commits, n_checkpoints,
+        n_checkpoint_failures;
+};
+
+/* Start an engine whose state is `take_active` (and `take_frozen`, ending at frozen_last) over
+ * take_base. Consumes all three always. */
+struct vg_engine_start {
+    struct vg_table *take_active, *take_frozen;
+    struct vg_base *take_base;
+    vg_rev rev, compacted, frozen_last;
+    int64_t base_deadline_ms;
+};
+VG_CHECK int vg_engine_open(const struct vg_storage_opts *opts, const struct vg_engine_start *start,
+                            struct vg_storage **ret_storage);
+
+struct vg_engine *vg_engine_ref(struct vg_engine *e);
+void vg_engine_unref(struct vg_engine *e);
+
+/* Answer a request on its loop. Thread: any. */
+void vg_engine_answer(struct vg_store_req *req, int err);
+void vg_engine_answer_all(struct vg_mail *list, int err); /* a list of requests */
+
+/* The tables of this moment, with references. */
+struct vg_layers {
+    struct vg_table *active, *frozen;
+};
+struct vg_layers vg_engine_layers(struct vg_engine *e);
+void vg_layers_done(struct vg_layers *l);
+
+/* The newest change of a key at or before `at` in all layers, deletes included, with a reference.
+ * The view has begun, or is NULL without a base. 1 found, 0 not, negative. */
+VG_CHECK int vg_layers_get(struct vg_engine *e, const struct vg_layers *l, struct vg_base_view *v,
+                           struct vg_slice key, vg_rev at, struct vg_rec **ret_rec);
+
+/* The threads. */
+void *vg_commit_main(void *engine);
+void *vg_reader_main(void *engine);
+void *vg_flusher_main(void *engine);
+
+/* commit.c */
+void vg_commit_batch_free(struct vg_tail_batch *batch);
+/* upkeep.c: what the commit thread does besides committing. */
+int vg_upkeep_stage_expired(struct vg_engine *e, vg_rev *rev);
+bool vg_upkeep_is_expiry_due(struct vg_engine *e);
+/* Deletes that were staged did not happen: look at all deadlines again, a little later. */
+void vg_upkeep_expire_again(struct vg_engine *e);
+int64_t vg_upkeep_next_deadline(struct vg_engine *e);
+void vg_upkeep_compact(struct vg_engine *e, vg_rev target);
+void vg_upkeep_auto_compact(struct vg_engine *e);
+/* Make the active table the frozen one and begin anew. Thread: the commit thread, or whoever closes
+ * the engine once that has ended; only when nothing is frozen. */
+int vg_commit_freeze(struct vg_engine *e);
+/* Stage one change at *rev; stamps it. -ENOMEM. Thread: the commit thread. */
+int vg_commit_stage(struct vg_engine *e, struct vg_rec *take_rec, const struct vg_rec *prev,
+                    vg_rev rev, uint32_t sub);
+/* What a key holds now, staged changes included; NULL: absent. With a reference. */
+int vg_commit_current(struct vg_engine *e, struct vg_slice key, struct vg_rec **ret_rec);
+
+/* reader.c */
+void vg_log_read_done(struct vg_log_read *read);
+/* watch.c */
+int vg_engine_watch(struct vg_storage *s, const struct vg_watch_opts *opts, struct vg_watch **ret);
+
+#endif

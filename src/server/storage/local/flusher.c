@@ -1,0 +1,164 @@
+/* flusher.c - the flusher thread: moves the frozen table into the base, and compacts there.
+ * A generation is either wholly in the base, or wholly in the log still: nothing is lost if it
+ * fails at any point, it is done again. */
+#include "engine.h"
+
+#include "flusher.h"
+
+#define RETRY_NS (1 * VG_NS_PER_S)
+
+/* The earliest deadline in the base; 0 (look at once) when it cannot be told. */
+static int64_t first_deadline(struct vg_engine *e)
+{
+    struct vg_rec *rec = NULL;
+    size_t n = 0;
+    if (e->base->ops->view_begin(e->flusher_view) < 0)
+        return 0;
+    int r = e->base->ops->deadlines(e->flusher_view, INT64_MIN, INT64_MAX, &rec, 1, &n);
+    e->base->ops->view_end(e->flusher_view);
+    int64_t at = r < 0 ? 0 : n ? rec->expires_ms : INT64_MAX;
+    if (n)
+        vg_rec_unref(rec);
+    return at;
+}
+
+static int apply_once(struct vg_engine *e, struct vg_table *frozen, struct vg_base_apply *apply)
+{
+    *apply = (struct vg_base_apply){
+        .compact_rev = atomic_load_explicit(&e->compacted, memory_order_acquire),
+        .now_ms = vg_clock_wall_ms(e->opts.clock),
+    };
+    if (frozen) {
+        apply->recs = vg_table_frozen_log(frozen, &apply->n);
+        apply->applied = e->frozen_last; /* stands while frozen does */
+    }
+    int r = e->base->ops->apply(e->base, apply);
+    if (r < 0) {
+        atomic_fetch_add_explicit(&e->n_checkpoint_failures, 1, memory_order_relaxed);
+        (void)e->base->ops->reopen(e->base); /* the next apply tells when it did not help */
+    }
+    return r;
+}
+
+/* Everything of the frozen table is in the base: let go of it. */
+static void thaw(struct vg_engine *e, struct vg_table *frozen)
+{
+    atomic_store(&e->base_deadline_ms, first_deadline(e));
+    vg_mutex_lock(&e->mu);
+    e->frozen = NULL;
+    vg_mutex_unlock(&e->mu);
+    vg_table_unref(frozen);
+    atomic_fetch_add_explicit(&e->n_checkpoints, 1, memory_order_relaxed);
+    vg_waker_wake(&e->commit.waker);
+}
+
+int vg_flusher_step(struct vg_engine *e, bool *ret_more)
+{
+    vg_mutex_lock(&e->mu);
+    struct vg_table *frozen = e->frozen;
+    struct vg_mail *compactions = e->compactions;
+    e->compactions = NULL;
+    vg_mutex_unlock(&e->mu);
+    struct vg_base_apply apply;
+    int r = apply_once(e, frozen, &apply);
+    *ret_more = r < 0 || apply.more;
+    if (r == 0 && frozen)
+        thaw(e, frozen);
+    vg_engine_answer_all(compactions, r);
+    return r;
+}
+
+static bool has_work(struct vg_engine *e, vg_rev done_compact)
+{
+    vg_mutex_lock(&e->mu);
+    bool work = e->frozen || e->compactions;
+    vg_mutex_unlock(&e->mu);
+    return work || atomic_load_explicit(&e->compacted, memory_order_acquire) > done_compact;
+}
+
+/* ---- backups, on a thread of their own: one may take minutes, and checkpoints go on ---- */
+
+static void *backup_main(void *engine)
+{
+    struct vg_engine *e = engine;
+    vg_mutex_lock(&e->mu);
+    struct vg_mail *list = vg_steal(e->backups);
+    vg_mutex_unlock(&e->mu);
+    while (list) {
+        struct vg_store_req *req = VG_CONTAINER_OF(list, struct vg_store_req, mail);
+        list = list->next;
+        bool is_closing = atomic_load(&e->closing);
+        vg_engine_answer(
+            req, is_closing
+                     ? VIGIL_E_CLOSED
+                     : e->base->ops->backup(e->base, VG_CONTAINER_OF(req, struct vg_backup, req)));
+    }
+    vg_mutex_lock(&e->mu);
+    e->backup_ended = true;
+    vg_mutex_unlock(&e->mu);
+    vg_waker_wake(&e->flusher.waker);
+    return NULL;
+}
+
+static void join_backup(struct vg_engine *e)
+{
+    pthread_join(e->backup_thread, NULL);
+    e->backup_running = e->backup_ended = false;
+}
+
+/* What they must hold is in the base once nothing is frozen. */
+static void run_backups(struct vg_engine *e)
+{
+    vg_mutex_lock(&e->mu);
+    bool has_ended = e->backup_running && e->backup_ended;
+    vg_mutex_unlock(&e->mu);
+    if (has_ended)
+        join_backup(e);
+    vg_mutex_lock(&e->mu);
+    bool is_wanted = e->backups && !e->frozen && !e->backup_running;
+    vg_mutex_unlock(&e->mu);
+    if (!is_wanted)
+        return;
+    int r = pthread_create(&e->backup_thread, NULL, backup_main, e);
+    e->backup_running = r == 0;
+    if (r != 0) {
+        vg_mutex_lock(&e->mu);
+        struct vg_mail *list = vg_steal(e->backups);
+        vg_mutex_unlock(&e->mu);
+        vg_engine_answer_all(list, -r);
+    }
+}
+
+static void end_work(struct vg_engine *e)
+{
+    if (e->backup_running)
+        join_backup(e);
+    vg_mutex_lock(&e->mu);
+    struct vg_mail *compactions = vg_steal(e->compactions), *backups = vg_steal(e->backups);
+    vg_mutex_unlock(&e->mu);
+    vg_engine_answer_all(compactions, VIGIL_E_CLOSED);
+    vg_engine_answer_all(backups, VIGIL_E_CLOSED);
+}
+
+void *vg_flusher_main(void *engine)
+{
+    struct vg_engine *e = engine;
+    vg_rev done_compact = atomic_load(&e->compacted);
+    uint64_t retry_at = VG_WAIT_FOREVER;
+    while (!atomic_load(&e->closing)) {
+        bool more = false;
+        uint64_t now = vg_clock_mono_ns(e->opts.clock);
+        if ((retry_at == VG_WAIT_FOREVER || now >= retry_at) && has_work(e, done_compact)) {
+            vg_rev compact = atomic_load_explicit(&e->compacted, memory_order_acquire);
+            int r = vg_flusher_step(e, &more);
+            retry_at = r < 0 ? now + RETRY_NS : VG_WAIT_FOREVER;
+            if (r == 0 && !more)
+                done_compact = compact;
+        }
+        run_backups(e);
+        if (!more || retry_at != VG_WAIT_FOREVER)
+            vg_waker_wait(&e->flusher.waker, retry_at);
+    }
+    end_work(e);
+    return NULL;
+}

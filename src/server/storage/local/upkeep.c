@@ -1,0 +1,205 @@
+/* upkeep.c - what the commit thread does besides committing: deadlines and compaction.
+ * A deadline is checked against the newest change of its key when it is due: one that was
+ * overwritten or renewed meanwhile is simply dropped, so that writing never has to look deadlines
+ * up. */
+#include "engine.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+
+/* Keys that expire together share one revision, up to this many. */
+#define EXPIRE_BATCH VG_STORAGE_TXN_OPS_MAX
+/* Log entries that the mem engine compacts under one hold of the table's lock. */
+#define COMPACT_SLICE 1000
+#define EXPIRE_RETRY_NS (1 * VG_NS_PER_S)
+#define UPKEEP_INTERVAL_MIN_NS (100 * VG_NS_PER_MS)
+#define UPKEEP_INTERVAL_MAX_NS (30 * VG_NS_PER_S)
+
+/* ---- deadlines ---- */
+
+/* Stage the delete that a deadline asks for, unless its record is no longer the newest. */
+static int expire(struct vg_engine *e, const struct vg_rec *due, vg_rev rev, uint32_t *sub)
+{
+    struct vg_rec *now, *gone;
+    int r = vg_commit_current(e, vg_rec_key(due), &now);
+    if (r < 0)
+        return r;
+    if (!now || now->rev != due->rev) {
+        vg_rec_unref(now);
+        return 0;
+    }
+    r = vg_rec_new(VG_REC_DELETE, vg_rec_key(due), vg_slice(NULL, 0), vg_slice(NULL, 0), &gone);
+    if (r == 0)
+        r = vg_commit_stage(e, gone, now, rev, *sub);
+    if (r == 0)
+        (*sub)++;
+    vg_rec_unref(now);
+    return r;
+}
+
+static int expire_table(struct vg_engine *e, struct vg_table *t, int64_t now_ms, vg_rev rev,
+                        uint32_t *sub)
+{
+    const struct vg_rec *due;
+    while (t && *sub < EXPIRE_BATCH && (due = vg_table_first_deadline(t)) &&
+           due->expires_ms <= now_ms) {
+        int r = expire(e, due, rev, sub);
+        if (r < 0)
+            return r;
+        vg_table_pop_deadline(t);
+    }
+    return 0;
+}
+
+static int expire_base(struct vg_engine *e, int64_t now_ms, vg_rev rev, uint32_t *sub)
+{
+    int64_t first = atomic_load(&e->base_deadline_ms);
+    if (!e->base || first > now_ms || *sub >= EXPIRE_BATCH)
+        return 0;
+    struct vg_rec *due[EXPIRE_BATCH + 1]; /* one more: where to go on */
+    size_t n = 0, want = EXPIRE_BATCH - *sub + 1;
+    int r = e->base->ops->deadlines(e->commit_view, first - 1, INT64_MAX, due, want, &n);
+    int64_t next = INT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        bool is_due = due[i]->expires_ms <= now_ms && i + 1 < want;
+        if (r == 0 && is_due)
+            r = expire(e, due[i], rev, sub);
+        if (!is_due || r < 0)
+            next = VG_MIN(next, due[i]->expires_ms);
+        vg_rec_unref(due[i]);
+    }
+    /* The flusher may have lowered it meanwhile: then what it says stands. */
+    if (r == 0 || next != INT64_MAX)
+        atomic_compare_exchange_strong(&e->base_deadline_ms, &first, next);
+    return r;
+}
+
+bool vg_upkeep_is_expiry_due(struct vg_engine *e)
+{
+    return vg_clock_mono_ns(e->opts.clock) >= e->next_expire_ns &&
+           vg_upkeep_next_deadline(e) <= vg_clock_wall_ms(e->opts.clock);
+}
+
+void vg_upkeep_expire_again(struct vg_engine *e)
+{
+    /* Those of the tables come back with the next checkpoint, which puts them into the base. */
+    atomic_store(&e->base_deadline_ms, 0);
+    e->next_expire_ns = vg_clock_mono_ns(e->opts.clock) + EXPIRE_RETRY_NS;
+}
+
+int vg_upkeep_stage_expired(struct vg_engine *e, vg_rev *rev)
+{
+    if (!vg_upkeep_is_expiry_due(e))
+        return 0;
+    int64_t now_ms = vg_clock_wall_ms(e->opts.clock);
+    uint32_t sub = 0;
+    int r = expire_base(e, now_ms, *rev + 1, &sub);
+    if (r == 0)
+        r = expire_table(e, e->group_frozen, now_ms, *rev + 1, &sub);
+    if (r == 0)
+        r = expire_table(e, e->active, now_ms, *rev + 1, &sub);
+    if (sub)
+        (*rev)++;
+    atomic_fetch_add_explicit(&e->n_expired, sub, memory_order_relaxed);
+    if (r < 0)
+        vg_upkeep_expire_again(e);
+    return r;
+}
+
+int64_t vg_upkeep_next_deadline(struct vg_engine *e)
+{
+    int64_t at = atomic_load(&e->base_deadline_ms);
+    const struct vg_rec *first = vg_table_first_deadline(e->active);
+    if (first)
+        at = VG_MIN(at, first->expires_ms);
+    vg_mutex_lock(&e->mu);
+    first = e->frozen ? vg_table_first_deadline(e->frozen) : NULL;
+    if (first)
+        at = VG_MIN(at, first->expires_ms);
+    vg_mutex_unlock(&e->mu);
+    return at;
+}
+
+/* ---- compaction ---- */
+
+void vg_upkeep_compact(struct vg_engine *e, vg_rev target)
+{
+    atomic_store_explicit(&e->compacted, target, memory_order_release);
+    if (e->base) {
+        vg_waker_wake(&e->flusher.waker);
+        return;
+    }
+    while (vg_table_compact(e->active, target, COMPACT_SLICE))
+        ;
+}
+
+/* When was this revision written? The first change at or after it tells. */
+static int64_t time_of(struct vg_engine *e, vg_rev rev)
+{
+    struct vg_rec *rec = NULL;
+    size_t n = 0;
+    if (e->base && e->base->ops->log_read(e->commit_view, rev, VG_REV_MAX, &rec, 1, &n) < 0)
+        return INT64_MAX;
+    if (n == 0 && e->group_frozen)
+        n = vg_table_log(e->group_frozen, rev, VG_REV_MAX, &rec, 1);
+    if (n == 0)
+        n = vg_table_log(e->active, rev, VG_REV_MAX, &rec, 1);
+    int64_t at = n ? rec->time_ms : INT64_MAX;
+    if (n)
+        vg_rec_unref(rec);
+    return at;
+}
+
+/* The newest revision that is older than the age to keep; `lo` when none is. */
+static vg_rev oldest_to_keep(struct vg_engine *e, vg_rev lo, vg_rev hi)
+{
+    int64_t limit = vg_clock_wall_ms(e->opts.clock) - (int64_t)e->opts.compact_age_ms;
+    while (lo < hi) {
+        vg_rev mid = lo + (hi - lo + 1) / 2;
+        if (time_of(e, mid) < limit)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
+static vg_rev auto_target(struct vg_engine *e)
+{
+    vg_rev rev = atomic_load_explicit(&e->rev, memory_order_relaxed);
+    vg_rev target = atomic_load_explicit(&e->compacted, memory_order_relaxed);
+    struct vg_table *frozen = NULL;
+    vg_mutex_lock(&e->mu);
+    frozen = e->frozen ? vg_table_ref(e->frozen) : NULL;
+    vg_mutex_unlock(&e->mu);
+    e->group_frozen = frozen;
+    if (e->opts.compact_age_ms && (!e->base || e->base->ops->view_begin(e->commit_view) == 0)) {
+        target = oldest_to_keep(e, target, rev);
+        if (e->base)
+            e->base->ops->view_end(e->commit_view);
+    }
+    e->group_frozen = NULL;
+    vg_table_unref(frozen);
+    if (e->opts.compact_count && rev > e->opts.compact_count)
+        target = VG_MAX(target, rev - e->opts.compact_count);
+    return target;
+}
+
+void vg_upkeep_auto_compact(struct vg_engine *e)
+{
+    uint64_t now = vg_clock_mono_ns(e->opts.clock);
+    if (now < e->next_upkeep_ns)
+        return;
+    if (!e->opts.compact_age_ms && !e->opts.compact_count) {
+        e->next_upkeep_ns = VG_WAIT_FOREVER;
+        return;
+    }
+    uint64_t interval = e->opts.compact_age_ms ? e->opts.compact_age_ms * VG_NS_PER_MS / 10
+                                               : UPKEEP_INTERVAL_MAX_NS / 10;
+    interval = VG_MAX(interval, UPKEEP_INTERVAL_MIN_NS);
+    e->next_upkeep_ns = now + VG_MIN(interval, UPKEEP_INTERVAL_MAX_NS);
+    vg_rev target = auto_target(e);
+    if (target > atomic_load_explicit(&e->compacted, memory_order_relaxed))
+        vg_upkeep_compact(e, target);
+}
