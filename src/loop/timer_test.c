@@ -364,6 +364,19 @@ static void on_the_real_clock_every_timer_fires_and_none_early(void **state)
     }
 }
 
+/* An alarm that rings early finds nothing due and turns the loop until the millisecond is full. */
+static void a_loop_that_waits_for_a_timer_sleeps(void **state)
+{
+    struct shot s = {0};
+    unsigned turns = 0;
+    for (int i = 0; i < 50; i++) {
+        shoot(*state, &s, VG_NS_PER_MS * 3 / 2);
+        for (; !s.fired; turns++)
+            vg_loop_turn(*state, true);
+    }
+    assert_in_range(turns, 50, 50 * 4);
+}
+
 static void an_earlier_timer_or_a_stop_moves_the_alarm(void **state)
 {
     struct vg_loop *loop = *state;
@@ -442,6 +455,7 @@ int main(void)
         FAKE(a_deadline_past_the_end_of_time_never_comes),
         FAKE(random_timers_fire_as_the_model_says),
         REAL(on_the_real_clock_every_timer_fires_and_none_early),
+        REAL(a_loop_that_waits_for_a_timer_sleeps),
         REAL(an_earlier_timer_or_a_stop_moves_the_alarm),
         REAL(a_timer_started_just_before_libuv_sleeps_still_fires),
         REAL(a_timer_started_by_a_descriptor_fires),
