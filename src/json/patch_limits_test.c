@@ -128,6 +128,37 @@ static void work_is_bounded(void **state)
     assert_int_equal(apply(&a, "[1]", patch.p, &few, &v, NULL), VIGIL_E_TOO_LARGE);
 }
 
+/* A wide object costs its width in every operation that looks into it. */
+static void each_kind_of_work_counts(void **state)
+{
+    static const char doc[] = "{'a':1,'b':2,'c':3,'d':4,'e':[1,2,3,4,5,6]}";
+    static const struct {
+        const char *patch;
+        uint64_t steps; /* what it takes */
+    } rows[] = {
+        {"[{'op':'test','path':'/a','value':1}]", 5},
+        {"[{'op':'add','path':'/a','value':1}]", 6},
+        {"[{'op':'add','path':'/e/0','value':1}]", 12},
+        {"[{'op':'add','path':'/e/6','value':1}]", 6},
+        {"[{'op':'add','path':'','value':[1,2,3]}]", 4},
+        {"[{'op':'remove','path':'/a'}]", 10},
+        {"[{'op':'copy','from':'/e','path':'/f'}]", 17},
+        {"[{'op':'move','from':'/a','path':'/e/-'}]", 15},
+    };
+    (void)state;
+    for (size_t i = 0; i < VG_ARRAY_LEN(rows); i++) {
+        VG_AUTO(arena) a = {0};
+        struct vg_json v;
+        for (uint64_t max = 1; max < rows[i].steps; max++) {
+            const struct vg_json_patch_opts few = {.max_steps = max};
+            assert_int_equal(apply(&a, doc, rows[i].patch, &few, &v, NULL), VIGIL_E_TOO_LARGE);
+        }
+        const struct vg_json_patch_opts enough = {.max_steps = rows[i].steps};
+        if (apply(&a, doc, rows[i].patch, &enough, &v, NULL) != 0)
+            fail_msg("%s takes more than %u steps", rows[i].patch, (unsigned)rows[i].steps);
+    }
+}
+
 static void the_result_owes_nothing_to_its_sources(void **state)
 {
     (void)state;
@@ -262,6 +293,7 @@ int main(void)
         cmocka_unit_test(a_result_deeper_than_allowed_is_refused),
         cmocka_unit_test(nesting_one_level_per_operation_ends_at_the_limit),
         cmocka_unit_test(work_is_bounded),
+        cmocka_unit_test(each_kind_of_work_counts),
         cmocka_unit_test(the_result_owes_nothing_to_its_sources),
         cmocka_unit_test(a_failing_allocation_leaves_the_document_alone),
         cmocka_unit_test(an_arena_that_is_full_is_out_of_memory),
