@@ -5,6 +5,7 @@
 #include "number.h"
 
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -185,9 +186,10 @@ size_t vg_json_format_double(double d, char out[VG_JSON_NUMBER_TEXT_MAX])
         out[sign] = '0';
         return sign + 1;
     }
-    /* 15 digits always survive the way there and back; 17 always suffice. */
+    /* 15 digits of a normal number survive the way there and back, so that fewer need not be tried;
+     * 17 always suffice. */
     int n = 0;
-    for (int precision = 15; precision <= 17; precision++) {
+    for (int precision = d < DBL_MIN ? 1 : 15; precision <= 17; precision++) {
         struct decimal dec = to_decimal(d, precision);
         n = put_decimal(&dec, out + sign, VG_JSON_NUMBER_TEXT_MAX - sign);
         if (to_double_c(out + sign) == d)

@@ -86,7 +86,7 @@ static void load_scratch(struct vg_json_parser *ps)
 }
 
 /* Room for one more of each. Grows only what is full. */
-static __attribute__((noinline, cold)) int grow_stacks(struct vg_json_parser *ps)
+static __attribute__((noinline)) int grow_stacks(struct vg_json_parser *ps)
 {
     struct vg_json_scratch *s = ps->scratch;
     int r =
@@ -372,7 +372,7 @@ static inline const char *begin_children(struct vg_json_parser *ps, const char *
     return p ? end_children(ps, p) : NULL;
 }
 
-static const char *parse_text(struct vg_json_parser *ps)
+static __attribute__((noinline)) const char *parse_text(struct vg_json_parser *ps)
 {
     const char *p = vg_json_skip_space(ps->base, ps->end);
     do {

@@ -38,7 +38,6 @@ struct carry {
 
 /* ---- masks in three ways ---- */
 
-#if !HAVE_X86_64
 static inline struct masks classify_c(const char *p)
 {
     struct masks m = {0};
@@ -51,7 +50,8 @@ static inline struct masks classify_c(const char *p)
     }
     return m;
 }
-#else
+
+#if HAVE_X86_64
 static inline struct masks classify_sse2(const char *p)
 {
     struct masks m = {0};
@@ -168,21 +168,46 @@ skip_blocks(const char *p, const char *end, classify_fn classify, parity_fn pari
     return at < BLOCK ? p + at + 1 : NULL;
 }
 
+static const char *skip_plain(const char *p, const char *end)
+{
+    return skip_blocks(p, end, classify_c, parity_c);
+}
+
 #if HAVE_X86_64
+static const char *skip_sse2(const char *p, const char *end)
+{
+    return skip_blocks(p, end, classify_sse2, parity_c);
+}
+
 AVX2 static const char *skip_avx2(const char *p, const char *end)
 {
     return skip_blocks(p, end, classify_avx2, parity_clmul);
 }
+
+static inline bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul");
+}
 #endif
+
+const char *vg_json_skip_container_by(enum vg_json_skip_way way, const char *p, const char *end)
+{
+#if HAVE_X86_64
+    if (way == VG_JSON_SKIP_AVX2 && has_avx2())
+        return skip_avx2(p, end);
+    if (way == VG_JSON_SKIP_SSE2)
+        return skip_sse2(p, end);
+#endif
+    (void)way;
+    return skip_plain(p, end);
+}
 
 const char *vg_json_skip_container(const char *p, const char *end)
 {
 #if HAVE_X86_64
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul"))
-        return skip_avx2(p, end);
-    return skip_blocks(p, end, classify_sse2, parity_c);
+    return has_avx2() ? skip_avx2(p, end) : skip_sse2(p, end);
 #else
-    return skip_blocks(p, end, classify_c, parity_c);
+    return skip_plain(p, end);
 #endif
 }
 
