@@ -88,6 +88,12 @@ static void a_borrowing_map_borrows_the_newest_key(void **state)
     assert_ptr_equal(e->key.p, new_key);
 }
 
+static struct vg_slice numbered_key(char *out, size_t size, int i)
+{
+    int n = snprintf(out, size, "key-%d", i);
+    return vg_slice(out, (size_t)n);
+}
+
 static void the_table_grows_and_shrinks_with_its_entries(void **state)
 {
     (void)state;
@@ -95,13 +101,13 @@ static void the_table_grows_and_shrinks_with_its_entries(void **state)
     char key[32];
     vg_map_init(&m, VG_MAP_COPIES_KEYS);
     for (int i = 0; i < 10000; i++) {
-        struct vg_slice k = {key, (size_t)snprintf(key, sizeof key, "key-%d", i)};
+        struct vg_slice k = numbered_key(key, sizeof key, i);
         assert_int_equal(vg_map_put(&m, k, &m, NULL), 0);
     }
     vg_map_check(&m);
     assert_in_range(m.cap, 10000, 32768);
     for (int i = 0; i < 10000; i++) {
-        struct vg_slice k = {key, (size_t)snprintf(key, sizeof key, "key-%d", i)};
+        struct vg_slice k = numbered_key(key, sizeof key, i);
         assert_ptr_equal(vg_map_remove(&m, k), &m);
     }
     assert_int_equal(m.count, 0);
@@ -191,9 +197,9 @@ static void a_remove_works_without_memory(void **state)
 {
     (void)state;
     VG_AUTO(map) m = {0};
-    static char keys[500][8];
-    for (size_t i = 0; i < 500; i++) {
-        struct vg_slice k = {keys[i], (size_t)snprintf(keys[i], sizeof keys[i], "%zu", i)};
+    static char keys[500][16];
+    for (int i = 0; i < 500; i++) {
+        struct vg_slice k = numbered_key(keys[i], sizeof keys[i], i);
         assert_int_equal(vg_map_put(&m, k, keys[i], NULL), 0);
     }
     for (size_t i = 0; i < 500; i++) {

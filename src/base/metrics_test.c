@@ -272,7 +272,7 @@ static void without_memory_it_fails_cleanly_or_uses_the_overflow(void **state)
         if (r < 0)
             assert_int_equal(r, -ENOMEM);
         else
-            overflowed += memmem(out.p, out.n, "_overflow_\"", 11) != NULL;
+            overflowed += out.p && memmem(out.p, out.n, "_overflow_\"", 11);
     }
     assert_int_equal(overflowed, 2); /* once for each of the two series */
 }
