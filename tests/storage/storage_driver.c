@@ -19,7 +19,9 @@ static const struct engine {
     unsigned features;
 } engines[] = {
     {"mem", vg_storage_open_mem, VG_DRV_FAKE_CLOCK},
+#ifdef VG_DRV_LMDB
     {"lmdb", vg_storage_open_lmdb, VG_DRV_FAKE_CLOCK | VG_DRV_DURABLE},
+#endif
 };
 
 static const struct engine *find_engine(const char *name)
@@ -193,8 +195,10 @@ static void prepare(struct vg_drv *d, struct vg_store_req *req)
 /* What was refused at once is answered too. */
 static int submitted(struct vg_store_req *req, int err)
 {
-    if (err < 0)
+    if (err < 0) {
         req->done = NULL;
+        req->err = err;
+    }
     return err;
 }
 
