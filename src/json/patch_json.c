@@ -31,9 +31,10 @@ struct patcher {
 static int fail_op(struct patcher *p, int err, const char *why)
 {
     struct vg_json_path_text t;
-    return vg_fail(p->status, err, "JSON patch operation %u (%s \"%s\"): %s", p->op->index,
-                   vg_json_op_name(p->op->kind),
-                   vg_json_pointer_show(&p->op->path, p->op->path.n, &t), why);
+    vg_fail(p->status, err, "JSON patch operation %u (%s \"%s\"): %s", p->op->index,
+            vg_json_op_name(p->op->kind), vg_json_pointer_show(&p->op->path, p->op->path.n, &t),
+            why);
+    return err;
 }
 
 /* A failed "test" is told apart, whatever made it fail; -ENOMEM and the limits stay themselves. */

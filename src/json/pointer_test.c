@@ -208,12 +208,13 @@ static void prefixes_are_compared_by_token(void **state)
 
 static void a_shown_path_is_bounded_and_whole_in_its_characters(void **state)
 {
+    static const char euro[3] = {'\342', '\202', '\254'};
     (void)state;
     char key[400];
     for (size_t shift = 0; shift < 3; shift++) {
         memset(key, 'x', shift);
         for (size_t i = shift; i + 3 <= sizeof key; i += 3)
-            memcpy(key + i, "\342\202\254", 3); /* the euro sign */
+            memcpy(key + i, euro, sizeof euro);
         struct vg_json_path_text t = {0};
         vg_json_path_text_add(&t, vg_slice(key, sizeof key));
         assert_int_equal(strlen(t.s), t.n);
