@@ -80,6 +80,13 @@ static inline const char *vg_json_skip_space(const char *p, const char *end)
 
 /* ---- text.c ---- */
 
+/* The character that a backslash and c stand for; 0 for u and for what is no escape. */
+extern const char vg_json_short_escapes[256];
+static inline char vg_json_short_escape(char c)
+{
+    return vg_json_short_escapes[(unsigned char)c];
+}
+
 /* Bytes of the well-formed UTF-8 sequence at p (1 to 4), or 0: malformed or cut off by end. */
 size_t vg_json_utf8_len(const char *p, const char *end);
 /* Bytes of the escape at p (p[0] is a backslash): 2, or 6 for \uXXXX, or 0: malformed or cut off.

@@ -177,10 +177,11 @@ static const char *read_number(struct vg_json_parser *ps, const char *p, struct 
 {
     const char *begin = p;
     uint8_t flags = VG_JSON_INTEGER;
-    if (*p == '-')
+    if (peek(ps, p) == '-')
         p++;
     if (!is_digit(peek(ps, p)))
-        return vg_json_parse_fail(ps, VIGIL_E_JSON_SYNTAX, p, "expected a digit");
+        return vg_json_parse_fail(ps, VIGIL_E_JSON_SYNTAX, p,
+                                  p > begin ? "expected a digit" : "expected a value");
     if (*p == '0' && is_digit(peek(ps, p + 1)))
         return vg_json_parse_fail(ps, VIGIL_E_JSON_SYNTAX, p, "a number has no leading zeros");
     p = skip_digits(ps, p);
@@ -213,6 +214,11 @@ static const char *read_literal(struct vg_json_parser *ps, const char *p, struct
 
 /* ---- containers ---- */
 
+static inline char closing(bool is_object)
+{
+    return is_object ? '}' : ']';
+}
+
 /* Where the value of the topmost child of the current frame is kept. */
 static inline struct vg_json *slot_of_top(struct vg_json_parser *ps)
 {
@@ -220,18 +226,23 @@ static inline struct vg_json *slot_of_top(struct vg_json_parser *ps)
                                            : &ps->items[ps->items_n - 1];
 }
 
-static const char *open_container(struct vg_json_parser *ps, const char *p, struct vg_json *slot)
+static inline const char *open_container(struct vg_json_parser *ps, const char *p,
+                                         struct vg_json *slot)
 {
     bool is_object = *p == '{';
-    if (ps->depth >= ps->max_depth)
+    if (VG_UNLIKELY(ps->depth >= ps->max_depth))
         return vg_json_parse_fail(ps, VIGIL_E_JSON_DEPTH, p, "nested too deeply");
+    const char *q = vg_json_skip_space(p + 1, ps->end);
     *slot = (struct vg_json){.type = is_object ? VG_JSON_OBJECT : VG_JSON_ARRAY,
-                             .begin = offset_of(ps, p)};
+                             .begin = offset_of(ps, p),
+                             .end = offset_of(ps, q + 1)};
+    if (peek(ps, q) == closing(is_object)) /* empty: managedFields are full of {} */
+        return q + 1;
     if (VG_UNLIKELY(ps->depth + 1 >= ps->frames_cap) && grow_stacks(ps) < 0)
         return NULL;
     ps->frames[++ps->depth] = (struct vg_json_frame){
         .items_base = ps->items_n, .members_base = ps->members_n, .is_object = is_object};
-    return p + 1;
+    return q;
 }
 
 static inline int take_items(struct vg_json_parser *ps, uint32_t base, struct vg_json *slot)
@@ -264,16 +275,11 @@ static inline int take_members(struct vg_json_parser *ps, uint32_t base, struct 
 static inline const char *close_container(struct vg_json_parser *ps, const char *p)
 {
     struct vg_json_frame f = ps->frames[ps->depth];
-    struct vg_json made = {0};
-    int r = 0;
-    if (f.is_object) {
-        if (ps->members_n - f.members_base > 1 && vg_json_drop_duplicates(ps) < 0)
-            return NULL;
-        if (ps->members_n > f.members_base)
-            r = take_members(ps, f.members_base, &made);
-    } else if (ps->items_n > f.items_base) {
-        r = take_items(ps, f.items_base, &made);
-    }
+    struct vg_json made;
+    if (f.is_object && ps->members_n - f.members_base > 1 && vg_json_drop_duplicates(ps) < 0)
+        return NULL;
+    int r =
+        f.is_object ? take_members(ps, f.members_base, &made) : take_items(ps, f.items_base, &made);
     if (VG_UNLIKELY(r < 0))
         return vg_json_parse_fail(ps, r, p, "out of memory");
     ps->depth--;
@@ -323,7 +329,24 @@ static inline const char *begin_child(struct vg_json_parser *ps, const char *p,
     return p;
 }
 
-/* A scalar is read whole; a container is opened, which makes it the current frame. */
+/* Numbers and the three words. */
+static __attribute__((noinline)) const char *read_other(struct vg_json_parser *ps, const char *p,
+                                                        struct vg_json *slot)
+{
+    switch (peek(ps, p)) {
+    case 't':
+        return read_literal(ps, p, VG_SLICE_LIT("true"), vg_json_bool(true), slot);
+    case 'f':
+        return read_literal(ps, p, VG_SLICE_LIT("false"), vg_json_bool(false), slot);
+    case 'n':
+        return read_literal(ps, p, VG_SLICE_LIT("null"), vg_json_null(), slot);
+    default:
+        return read_number(ps, p, slot);
+    }
+}
+
+/* A scalar or an empty container is read whole; another container is opened, which makes it the
+ * current frame. */
 static inline const char *read_value(struct vg_json_parser *ps, const char *p, struct vg_json *slot)
 {
     char c = peek(ps, p);
@@ -331,15 +354,7 @@ static inline const char *read_value(struct vg_json_parser *ps, const char *p, s
         return read_string_value(ps, p, slot);
     if (c == '{' || c == '[')
         return open_container(ps, p, slot);
-    if (c == '-' || is_digit(c))
-        return read_number(ps, p, slot);
-    if (c == 't')
-        return read_literal(ps, p, VG_SLICE_LIT("true"), vg_json_bool(true), slot);
-    if (c == 'f')
-        return read_literal(ps, p, VG_SLICE_LIT("false"), vg_json_bool(false), slot);
-    if (c == 'n')
-        return read_literal(ps, p, VG_SLICE_LIT("null"), vg_json_null(), slot);
-    return vg_json_parse_fail(ps, VIGIL_E_JSON_SYNTAX, p, "expected a value");
+    return read_other(ps, p, slot);
 }
 
 /* After a value: close every container that ends here, and stop before the next child or when the
@@ -352,7 +367,7 @@ static inline const char *end_children(struct vg_json_parser *ps, const char *p)
         char c = peek(ps, p);
         if (c == ',')
             return vg_json_skip_space(p + 1, ps->end);
-        if (VG_UNLIKELY(c != (is_object ? '}' : ']')))
+        if (VG_UNLIKELY(c != closing(is_object)))
             return vg_json_parse_fail(ps, VIGIL_E_JSON_SYNTAX, p,
                                       is_object ? "expected ',' or '}'" : "expected ',' or ']'");
         p = close_container(ps, p);
@@ -360,16 +375,6 @@ static inline const char *end_children(struct vg_json_parser *ps, const char *p)
             return NULL;
     }
     return p;
-}
-
-/* The current frame has just been opened: is it empty? Then close it at once. */
-static inline const char *begin_children(struct vg_json_parser *ps, const char *p)
-{
-    p = vg_json_skip_space(p, ps->end);
-    if (peek(ps, p) != (ps->frames[ps->depth].is_object ? '}' : ']'))
-        return p;
-    p = close_container(ps, p);
-    return p ? end_children(ps, p) : NULL;
 }
 
 static __attribute__((noinline)) const char *parse_text(struct vg_json_parser *ps)
@@ -384,7 +389,8 @@ static __attribute__((noinline)) const char *parse_text(struct vg_json_parser *p
         p = read_value(ps, p, slot);
         if (VG_UNLIKELY(!p))
             return NULL;
-        p = ps->depth > depth ? begin_children(ps, p) : end_children(ps, p);
+        if (ps->depth == depth)
+            p = end_children(ps, p);
         if (VG_UNLIKELY(!p))
             return NULL;
     } while (ps->depth > 0);

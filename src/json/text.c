@@ -81,28 +81,10 @@ static int32_t escaped_unit(const char *p, const char *end)
     return unit;
 }
 
-/* The character a two-byte escape stands for, or 0. */
-static char short_escape(char c)
-{
-    switch (c) {
-    case '"':
-    case '\\':
-    case '/':
-        return c;
-    case 'b':
-        return '\b';
-    case 'f':
-        return '\f';
-    case 'n':
-        return '\n';
-    case 'r':
-        return '\r';
-    case 't':
-        return '\t';
-    default:
-        return 0;
-    }
-}
+const char vg_json_short_escapes[256] = {
+    ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+};
 
 size_t vg_json_escape_len(const char *p, const char *end)
 {
@@ -110,7 +92,7 @@ size_t vg_json_escape_len(const char *p, const char *end)
         return 0;
     if (p[1] == 'u')
         return escaped_unit(p, end) >= 0 ? 6 : 0;
-    return short_escape(p[1]) ? 2 : 0;
+    return vg_json_short_escape(p[1]) ? 2 : 0;
 }
 
 static size_t put_utf8(uint32_t c, char out[4])
@@ -159,7 +141,7 @@ static size_t decode_escape(const char **p, const char *end, char out[4])
         return 0;
     if ((*p)[1] == 'u')
         return decode_unicode_escape(p, end, out);
-    char c = short_escape((*p)[1]);
+    char c = vg_json_short_escape((*p)[1]);
     if (!c)
         return 0;
     out[0] = c;
