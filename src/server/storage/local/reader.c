@@ -131,7 +131,8 @@ static int fail_compacted(struct vg_store_req *req, vg_rev asked, vg_rev compact
                    (unsigned long long)asked, (unsigned long long)compacted);
 }
 
-static int run_range(struct reader *rd, struct vg_range *range)
+/* Fix the revision and read. Results of a failed read are still there: the caller drops them. */
+static int read_once(struct reader *rd, struct vg_range *range)
 {
     vg_rev now = atomic_load_explicit(&rd->e->rev, memory_order_acquire);
     range->req.rev = range->at ? range->at : now;
@@ -146,12 +147,23 @@ static int run_range(struct reader *rd, struct vg_range *range)
         return r;
     r = read_range(rd, range);
     end(rd);
-    vg_rev compacted = atomic_load_explicit(&rd->e->compacted, memory_order_acquire);
-    if (range->req.rev < compacted && range->at)
-        r = fail_compacted(&range->req, range->at, compacted);
-    else if (range->req.rev < compacted)
-        return run_range(rd, range); /* "now" was overtaken: read the new now */
     return r;
+}
+
+/* A read of "now" that compaction overtook begins anew, from nothing. */
+static int run_range(struct reader *rd, struct vg_range *range)
+{
+    for (;;) {
+        int r = read_once(rd, range);
+        vg_rev compacted = atomic_load_explicit(&rd->e->compacted, memory_order_acquire);
+        if (range->req.rev >= compacted || r == VIGIL_E_FUTURE)
+            return r;
+        if (range->at)
+            return fail_compacted(&range->req, range->at, compacted);
+        vg_range_done(range);
+        range->count = 0;
+        range->more = false;
+    }
 }
 
 /* ---- pieces of the log ---- */
