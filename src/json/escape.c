@@ -105,27 +105,33 @@ static int append_rest(struct vg_buf *out, const char *p, const char *end, bool 
     return vg_buf_append(out, "\"", 1);
 }
 
-int vg_json_append_quoted(struct vg_buf *out, struct vg_slice s, unsigned flags)
+/* s and its closing quote; the opening one is in place, and there is room when nothing is escaped.
+ */
+static int append_body(struct vg_buf *out, struct vg_slice s, bool html)
 {
-    bool html = flags & VG_JSON_ESCAPE_HTML;
-    if (s.n > SIZE_MAX - 2)
-        return VIGIL_E_TOO_LARGE;
-    int r = vg_buf_reserve(out, s.n + 2);
-    if (r < 0)
-        return r;
     const char *p = s.n ? s.p : "";
     const char *end = p + s.n;
     const char *q = skip_safe(p, end, html);
     size_t run = (size_t)(q - p);
-    char *at = out->p + out->n;
-    *at++ = '"';
-    memcpy(at, p, run);
-    out->n += run + 1;
+    memcpy(out->p + out->n, p, run);
+    out->n += run;
     if (VG_UNLIKELY(q < end))
         return append_rest(out, q, end, html);
-    at[run] = '"';
-    out->n++;
+    out->p[out->n++] = '"';
     return 0;
+}
+
+int vg_json_append_quoted(struct vg_buf *out, struct vg_slice s, unsigned flags)
+{
+    if (s.n > SIZE_MAX - 2)
+        return VIGIL_E_TOO_LARGE;
+    if (VG_UNLIKELY(out->cap - out->n < s.n + 2)) {
+        int r = vg_buf_reserve(out, s.n + 2);
+        if (r < 0)
+            return r;
+    }
+    out->p[out->n++] = '"';
+    return flags & VG_JSON_ESCAPE_HTML ? append_body(out, s, true) : append_body(out, s, false);
 }
 
 int vg_json_write_string(struct vg_buf *out, struct vg_slice s, unsigned flags)

@@ -21,20 +21,36 @@ static void note(struct vg_json_writer *w, int r)
         w->err = r;
 }
 
-static void put(struct vg_json_writer *w, const char *p, size_t n)
+/* Room for n more bytes, of which the caller writes as many as it then counts; NULL after an error.
+ */
+static inline char *room(struct vg_json_writer *w, size_t n)
 {
-    if (w->err == 0)
-        note(w, vg_buf_append(w->out, p, n));
+    if (VG_UNLIKELY(w->err))
+        return NULL;
+    if (VG_UNLIKELY(w->out->cap - w->out->n < n)) {
+        note(w, vg_buf_reserve(w->out, n));
+        if (w->err)
+            return NULL;
+    }
+    return w->out->p + w->out->n;
+}
+
+static inline void put(struct vg_json_writer *w, const char *p, size_t n)
+{
+    char *at = n ? room(w, n) : NULL;
+    if (at) {
+        memcpy(at, p, n);
+        w->out->n += n;
+    }
 }
 
 /* A new line, indented two spaces for each open container. */
 static void put_line(struct vg_json_writer *w)
 {
     size_t n = 1 + 2 * (size_t)w->depth;
-    note(w, vg_buf_reserve(w->out, n));
-    if (w->err)
+    char *at = room(w, n);
+    if (!at)
         return;
-    char *at = w->out->p + w->out->n;
     at[0] = '\n';
     memset(at + 1, ' ', n - 1);
     w->out->n += n;
@@ -213,10 +229,9 @@ static void put_string_node(struct vg_json_writer *w, const struct vg_json *v)
     }
     if (!before_value(w))
         return;
-    note(w, vg_buf_reserve(w->out, (size_t)v->n + 2));
-    if (w->err)
+    char *at = room(w, (size_t)v->n + 2);
+    if (!at)
         return;
-    char *at = w->out->p + w->out->n;
     at[0] = '"';
     memcpy(at + 1, v->text, v->n);
     at[v->n + 1] = '"';
