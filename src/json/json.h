@@ -38,8 +38,8 @@ struct vg_json {
     uint8_t type;      /* enum vg_json_type */
     uint8_t flags;     /* enum vg_json_flag */
     uint8_t room_log2; /* containers: room for 1 << room_log2 children; 0 = for exactly n */
-    uint8_t unused;
-    uint32_t n; /* bytes of text, or number of children */
+    uint8_t mark;      /* the parser's own while it works; 0 in a finished tree */
+    uint32_t n;        /* bytes of text, or number of children */
     union {
         const char *text;               /* STRING unescaped; NUMBER as written */
         struct vg_json *items;          /* ARRAY: n of them */
@@ -68,6 +68,10 @@ struct vg_json_member {
 #define VG_JSON_BYTES_MAX ((size_t)UINT32_MAX)
 /* Duplicate paths reported per text; as many as Kubernetes' strict decoder keeps. */
 #define VG_JSON_DUPS_MAX 100u
+/* A duplicate's path longer than this is cut at a step and ends with "...". 1 KiB: more than any
+ * path of real objects; keys are as long as a peer likes, and a text can have very many duplicates.
+ */
+#define VG_JSON_DUP_PATH_MAX 1024u
 
 /* ---- parsing ---- */
 

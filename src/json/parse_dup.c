@@ -16,6 +16,10 @@
 /* 24: comparing with the collisions of a 64-bit filter is still cheaper than filling a table. */
 #define SMALL 24u
 
+/* 1000: ten times what is listed. Only a text made for it has more paths that are equal (a
+ * duplicate within a duplicate) than that. */
+#define LOOKS_MAX 1000u
+
 static inline bool same_key(const struct vg_json_member *a, const struct vg_json_member *b)
 {
     return a->key_n == b->key_n && a->key && memcmp(a->key, b->key, a->key_n) == 0;
@@ -23,7 +27,16 @@ static inline bool same_key(const struct vg_json_member *a, const struct vg_json
 
 /* ---- paths ---- */
 
-/* The place of frames[i] within its parent: ".key" or "[3]". Nothing for the text's own value. */
+/* ".key", or "key" at the start; whole or not at all. */
+static int append_key(struct vg_buf *out, struct vg_slice key)
+{
+    int r = vg_buf_reserve(out, key.n + 1);
+    if (r == 0 && out->n)
+        r = vg_buf_append_byte(out, '.');
+    return r < 0 ? r : vg_buf_append_slice(out, key);
+}
+
+/* The place of frames[i] within its parent: a key or "[3]". Nothing for the text's own value. */
 static int append_step(const struct vg_json_parser *ps, uint32_t i, struct vg_buf *out)
 {
     const struct vg_json_frame *parent = &ps->frames[i - 1];
@@ -32,23 +45,26 @@ static int append_step(const struct vg_json_parser *ps, uint32_t i, struct vg_bu
         return 0;
     if (!parent->is_object)
         return vg_buf_printf(out, "[%u]", f->items_base - parent->items_base - 1);
-    if (out->n) {
-        int r = vg_buf_append_byte(out, '.');
-        if (r < 0)
-            return r;
-    }
-    const struct vg_json_member *m = &ps->members[f->members_base - 1];
-    return vg_buf_append(out, m->key, m->key_n);
+    return append_key(out, vg_json_key(&ps->members[f->members_base - 1]));
 }
 
-static int build_path(const struct vg_json_parser *ps, struct vg_slice key, struct vg_buf *out)
+static int append_steps(const struct vg_json_parser *ps, struct vg_slice key, struct vg_buf *out)
 {
     int r = 0;
     for (uint32_t i = 1; i <= ps->depth && r == 0; i++)
         r = append_step(ps, i, out);
-    if (r == 0 && out->n)
-        r = vg_buf_append_byte(out, '.');
-    return r < 0 ? r : vg_buf_append_slice(out, key);
+    return r < 0 ? r : append_key(out, key);
+}
+
+/* out is empty. */
+static int build_path(const struct vg_json_parser *ps, struct vg_slice key, struct vg_buf *out)
+{
+    out->max = VG_JSON_DUP_PATH_MAX;
+    int r = append_steps(ps, key, out);
+    if (r != VIGIL_E_TOO_LARGE)
+        return r;
+    out->max += 3;
+    return vg_buf_append(out, "...", 3);
 }
 
 static bool is_listed(const struct vg_json_dups *d, struct vg_slice path)
@@ -93,22 +109,28 @@ static int fail_dup(struct vg_json_parser *ps, struct vg_slice path, uint32_t of
     return ps->err;
 }
 
-/* `second` repeats the key of `first`: tell it as asked, and mark the first as gone. */
-static __attribute__((noinline, cold)) int on_duplicate(struct vg_json_parser *ps,
-                                                        struct vg_json_member *first,
-                                                        const struct vg_json_member *second)
+static int tell(struct vg_json_parser *ps, const struct vg_json_member *m)
 {
-    int r = 0;
-    if (ps->on_dup != VG_JSON_DUP_LAST_WINS && ps->dups.n < VG_JSON_DUPS_MAX) {
-        VG_AUTO(buf) path = {0};
-        r = build_path(ps, vg_json_key(second), &path);
-        if (r == 0)
-            r = ps->on_dup == VG_JSON_DUP_FAIL
-                    ? fail_dup(ps, vg_buf_slice(&path), second->key_begin)
-                    : list_dup(ps, vg_buf_slice(&path), second->key_begin);
-    }
+    VG_AUTO(buf) path = {0};
+    int r = build_path(ps, vg_json_key(m), &path);
+    if (r < 0)
+        return r;
+    return ps->on_dup == VG_JSON_DUP_FAIL ? fail_dup(ps, vg_buf_slice(&path), m->key_begin)
+                                          : list_dup(ps, vg_buf_slice(&path), m->key_begin);
+}
+
+/* `second` repeats the key of `first`: tell it as asked, and mark the first as gone. The mark on
+ * the second says that a third need not be told. */
+static __attribute__((noinline, cold)) int
+on_duplicate(struct vg_json_parser *ps, struct vg_json_member *first, struct vg_json_member *second)
+{
+    bool told = first->value.mark || ps->on_dup == VG_JSON_DUP_LAST_WINS;
     first->key = NULL;
-    return r;
+    second->value.mark = 1;
+    if (told || ps->dups.n >= VG_JSON_DUPS_MAX || ps->dups_looked_at >= LOOKS_MAX)
+        return 0;
+    ps->dups_looked_at++;
+    return tell(ps, second);
 }
 
 /* ---- finding ---- */
@@ -214,9 +236,11 @@ static int find_large(struct vg_json_parser *ps, struct vg_json_member *m, uint3
 static void squeeze(struct vg_json_parser *ps, struct vg_json_member *m, uint32_t n)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        m[i].value.mark = 0;
         if (m[i].key)
             m[kept++] = m[i];
+    }
     ps->members_n -= n - kept;
 }
 

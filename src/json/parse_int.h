@@ -32,6 +32,7 @@ struct vg_json_parser {
     bool replace_bad_utf8;
     struct vg_json_scratch *scratch;
     struct vg_json_dups dups;
+    uint32_t dups_looked_at; /* paths built so far, listed or not */
     /* The first failure. */
     int err;
     const char *err_at;

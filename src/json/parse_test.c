@@ -110,6 +110,11 @@ static void bad_utf8_is_replaced_byte_by_byte_when_asked(void **state)
 
 /* ---- duplicates ---- */
 
+static void add(struct vg_buf *text, const char *s)
+{
+    assert_int_equal(vg_buf_append_slice(text, vg_slice_str(s)), 0);
+}
+
 static struct vg_json_dups report(struct vg_arena *a, struct vg_slice text, struct vg_json **root)
 {
     struct vg_json_dups dups = {0};
@@ -183,6 +188,41 @@ static void no_more_than_the_cap_of_duplicates_is_listed(void **state)
     assert_path(&d, 0, "k0");
     assert_path(&d, 99, "k99");
     assert_int_equal(root->n, 300);
+}
+
+static void a_long_path_is_cut_at_a_step(void **state)
+{
+    (void)state;
+    VG_AUTO(arena) a = {0};
+    VG_AUTO(buf) text = {0};
+    struct vg_json *root = NULL;
+    add(&text, "{\"top\":{\"");
+    for (int i = 0; i < 2000; i++)
+        add(&text, "x");
+    add(&text, "\":{\"a\":1,\"a\":2}}}");
+    struct vg_json_dups d = report(&a, vg_buf_slice(&text), &root);
+    assert_int_equal(d.n, 1);
+    assert_path(&d, 0, "top...");
+}
+
+/* It would be quadratic if each of them were named: half a million duplicates behind a long key. */
+static void very_many_duplicates_take_little_time(void **state)
+{
+    (void)state;
+    VG_AUTO(arena) a = {0};
+    VG_AUTO(buf) text = {0};
+    struct vg_json *root = NULL;
+    add(&text, "{\"");
+    for (int i = 0; i < 1000000; i++)
+        add(&text, "x");
+    add(&text, "\":{");
+    for (int i = 0; i < 250000; i++)
+        add(&text, "\"a\":1,\"b\":{\"a\":1,\"a\":1},");
+    text.p[text.n - 1] = '}';
+    add(&text, "}");
+    struct vg_json_dups d = report(&a, vg_buf_slice(&text), &root);
+    assert_int_equal(d.n, 1); /* all of them are cut to the same path */
+    assert_int_equal(root->members[0].value.n, 2);
 }
 
 static void a_duplicate_fails_with_its_path_when_asked(void **state)
@@ -427,6 +467,8 @@ int main(void)
         cmocka_unit_test(a_duplicate_inside_an_array_at_the_top_starts_with_its_index),
         cmocka_unit_test(paths_come_in_document_order_and_once_each),
         cmocka_unit_test(no_more_than_the_cap_of_duplicates_is_listed),
+        cmocka_unit_test(a_long_path_is_cut_at_a_step),
+        cmocka_unit_test(very_many_duplicates_take_little_time),
         cmocka_unit_test(a_duplicate_fails_with_its_path_when_asked),
         cmocka_unit_test(a_pair_of_equal_keys_is_found_at_any_place_and_size),
         cmocka_unit_test(keys_that_only_resemble_each_other_are_kept),

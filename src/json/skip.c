@@ -15,7 +15,7 @@
  * of a text is copied into a padded one: nothing is read at or past `end`. */
 #include "skip.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__SSE2__)
 #include <immintrin.h>
 #define HAVE_X86_64 1
 #else
