@@ -186,9 +186,9 @@ struct vg_storage_stats {
 void vg_storage_stats(struct vg_storage *s, struct vg_storage_stats *ret_stats);
 
 /* Requests under way are answered (VIGIL_E_CLOSED where nothing was done yet), watches end with
- * VIGIL_E_CLOSED; then the threads end and everything is freed. Blocks meanwhile. Nobody submits any
- * more when it is called. The answers run on their loops afterwards, so turn them once more before
- * you free what they use, the clock included. NULL allowed. */
+ * VIGIL_E_CLOSED; then the threads end and everything is freed. Blocks meanwhile. Nobody submits
+ * any more when it is called. The answers run on their loops afterwards, so turn them once more
+ * before you free what they use, the clock included. NULL allowed. */
 void vg_storage_close(struct vg_storage *s);
 
 /* ---- engines ---- */

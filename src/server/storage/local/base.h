@@ -13,9 +13,9 @@ struct vg_base_view; /* a reader's consistent look at the base */
 
 /* What one apply writes in one durable transaction. */
 struct vg_base_apply {
-    struct vg_rec *const *recs; /* of a frozen generation, in order; NULL: none */
+    struct vg_rec *const *recs; /* of a frozen generation, in order */
     size_t n;
-    vg_rev applied;     /* newest revision of that generation */
+    vg_rev applied;     /* where that generation ends; 0: none is frozen */
     vg_rev compact_rev; /* forget what was superseded at or before it */
     int64_t now_ms;     /* deadlines before it that no longer count are dropped */
     bool more;          /* result: call again, compaction has more to do */

@@ -1,0 +1,109 @@
+/* lmdb_int.h - the base in an LMDB environment.
+ *
+ *   log    (revision, sub)           -> encoded record            every change that is still needed
+ *   keys   key                       -> (~revision, sub, ...)     versions of a key, newest first
+ *   ttl    (deadline, revision, sub) -> key                       deadlines that may still count
+ *   meta   "vigil"                   -> struct store_meta         what has been applied and
+ * compacted
+ *
+ * `keys` keeps its versions as sorted duplicates with the revision inverted, so that the newest
+ * one, and the newest one at or before any revision, are each one seek away.
+ *
+ * Invariants:
+ *   E1 everything up to meta.applied_rev, and nothing above, is in the environment.
+ *   E2 the log holds every change above meta.compact_done, and below it the newest put of each key.
+ *   E3 keys and log agree: an entry in keys has its record in log.
+ *   E4 the file is never shorter than the pages that LMDB counts: shorter means damage. */
+#ifndef VG_STORAGE_LMDB_INT_H
+#define VG_STORAGE_LMDB_INT_H
+
+#include <lmdb.h>
+#include <pthread.h>
+
+#include "base/list.h"
+#include "server/storage/local/base.h"
+#include "wal.h"
+
+#define STORE_MAGIC "vigil-st"
+#define STORE_FORMAT 1u
+
+/* Native integers: LMDB's own pages are too, so a file does not move between byte orders. */
+struct store_meta {
+    char magic[8] __attribute__((nonstring));
+    uint32_t format;
+    uint32_t zero;
+    uint64_t salt;
+    uint64_t applied_rev;
+    uint64_t applied_gen;
+    uint64_t compact_rev;  /* reads below fail */
+    uint64_t compact_done; /* and the space is free up to here */
+    int64_t created_ms;
+};
+
+struct vg_lmdb {
+    struct vg_base base;
+    int dirfd, lockfd;
+    char *path; /* of the data file */
+    size_t map_size;
+    bool no_sync;
+    /* Views hold it for reading between begin and end; reopening takes it for writing. */
+    pthread_rwlock_t env_lock;
+    MDB_env *env;         /* NULL: reopening failed */
+    struct vg_list views; /* all of them; changed under env_lock */
+    MDB_dbi log, keys, ttl, meta;
+    struct store_meta state; /* as applied last; the flusher's */
+    uint64_t ceiling;        /* no_sync: revisions up to here are reserved on the disk */
+    struct vg_wal wal;
+};
+
+/* An LMDB result as one of ours. */
+int vg_lmdb_err(int rc);
+
+/* A version of a key in `keys`; big endian, so that bytes sort as numbers. */
+#define KEY_VERSION_SIZE 32
+struct key_version {
+    vg_rev rev;
+    uint32_t sub;
+    bool is_delete;
+    vg_rev create_rev;
+    uint64_t version;
+};
+void vg_key_version_encode(const struct key_version *v, char out[KEY_VERSION_SIZE]);
+VG_CHECK int vg_key_version_decode(const MDB_val *in, struct key_version *ret);
+
+#define LOG_KEY_SIZE 12
+void vg_log_key_encode(vg_rev rev, uint32_t sub, char out[LOG_KEY_SIZE]);
+#define TTL_KEY_SIZE 20
+void vg_ttl_key_encode(int64_t expires_ms, vg_rev rev, uint32_t sub, char out[TTL_KEY_SIZE]);
+void vg_ttl_key_decode(const char *in, int64_t *ret_expires_ms, vg_rev *ret_rev, uint32_t *ret_sub);
+
+/* lmdb_env.c: the environment itself. */
+VG_CHECK int vg_lmdb_env_open(struct vg_lmdb *l);
+/* Ends the transactions of all views first. */
+void vg_lmdb_env_close(struct vg_lmdb *l);
+/* Make a new environment file at `path`, with this meta, synced. */
+VG_CHECK int vg_lmdb_env_create(const char *path, const struct store_meta *meta);
+/* Look at a data file without touching it: is it whole, and ours? */
+VG_CHECK int vg_lmdb_inspect(const char *path, struct store_meta *ret_meta,
+                             struct vg_status *reterr_status);
+VG_CHECK int vg_lmdb_put_meta(MDB_txn *txn, MDB_dbi meta, const struct store_meta *state);
+
+/* lmdb_view.c */
+void vg_lmdb_drop_views(struct vg_lmdb *l); /* they begin anew; env_lock is held for writing */
+int vg_lmdb_view_open(struct vg_base *b, struct vg_base_view **ret_view);
+void vg_lmdb_view_close(struct vg_base_view *v);
+int vg_lmdb_view_begin(struct vg_base_view *v);
+void vg_lmdb_view_end(struct vg_base_view *v);
+int vg_lmdb_get(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct vg_rec **ret_rec);
+int vg_lmdb_collect(struct vg_base_view *v, const struct vg_keys *keys, struct vg_slice after,
+                    vg_rev at, bool keys_only, struct vg_rec **ret_recs, size_t max, size_t *ret_n);
+int vg_lmdb_log_read(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_rec **ret_recs,
+                     size_t max, size_t *ret_n);
+int vg_lmdb_deadlines(struct vg_base_view *v, int64_t after_ms, int64_t upto_ms,
+                      struct vg_rec **ret_recs, size_t max, size_t *ret_n);
+/* lmdb_apply.c */
+int vg_lmdb_apply(struct vg_base *b, struct vg_base_apply *apply);
+/* lmdb_backup.c */
+int vg_lmdb_backup(struct vg_base *b, struct vg_backup *backup);
+
+#endif
