@@ -203,7 +203,7 @@ static int check_and_adopt(const char *path, vg_rev bump, struct store_meta *ret
 static int fill_dir(const char *backup, const char *dir, int dirfd, vg_rev bump,
                     struct vg_status *reterr_status)
 {
-    struct store_meta state;
+    struct store_meta state = {0};
     char path[4096];
     int n = snprintf(path, sizeof path, "%s/%s", dir, VG_FILE_DATA_NEW);
     if (n < 0 || (size_t)n >= sizeof path)

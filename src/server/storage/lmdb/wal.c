@@ -72,7 +72,7 @@ static int write_head(int fd, uint64_t salt, uint64_t gen, vg_rev prev_last, vg_
 int vg_wal_create(int dirfd, uint64_t salt, vg_rev applied, vg_rev base)
 {
     for (unsigned which = 0; which < 2; which++) {
-        int fd;
+        int fd = -1;
         int r = vg_wal_open_file(dirfd, which, O_CREAT | O_TRUNC, &fd);
         if (r < 0)
             return r;
@@ -194,7 +194,7 @@ int vg_wal_switch(struct vg_wal *w, vg_rev last, vg_rev base)
 int vg_wal_repair(struct vg_wal *w)
 {
     unsigned which = (unsigned)((w->is_header_void ? w->gen + 1 : w->gen) & 1);
-    int fd;
+    int fd = -1;
     int r = vg_wal_open_file(w->dirfd, which, 0, &fd);
     if (r < 0)
         return r;
