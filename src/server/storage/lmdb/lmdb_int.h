@@ -29,7 +29,7 @@
 
 /* Native integers: LMDB's own pages are too, so a file does not move between byte orders. */
 struct store_meta {
-    char magic[8] __attribute__((nonstring));
+    char magic[8];
     uint32_t format;
     uint32_t zero;
     uint64_t salt;
@@ -99,7 +99,7 @@ int vg_lmdb_collect(struct vg_base_view *v, const struct vg_keys *keys, struct v
                     vg_rev at, bool keys_only, struct vg_rec **ret_recs, size_t max, size_t *ret_n);
 int vg_lmdb_log_read(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_rec **ret_recs,
                      size_t max, size_t *ret_n);
-int vg_lmdb_deadlines(struct vg_base_view *v, int64_t after_ms, int64_t upto_ms,
+int vg_lmdb_deadlines(struct vg_base_view *v, const struct vg_deadline *after,
                       struct vg_rec **ret_recs, size_t max, size_t *ret_n);
 /* lmdb_apply.c */
 int vg_lmdb_apply(struct vg_base *b, struct vg_base_apply *apply);

@@ -299,23 +299,21 @@ static int make_deadline(const MDB_val *key, const MDB_val *val, struct vg_rec *
     return 0;
 }
 
-int vg_lmdb_deadlines(struct vg_base_view *v, int64_t after_ms, int64_t upto_ms,
+int vg_lmdb_deadlines(struct vg_base_view *v, const struct vg_deadline *after,
                       struct vg_rec **ret_recs, size_t max, size_t *ret_n)
 {
     char buf[TTL_KEY_SIZE];
-    vg_ttl_key_encode(after_ms, UINT64_MAX, UINT32_MAX, buf);
+    vg_ttl_key_encode(after->ms, after->rev, after->sub, buf);
     MDB_val key = {sizeof buf, buf}, val;
     size_t n = 0;
     int r = 0;
     int rc = mdb_cursor_get(v->ttl, &key, &val, MDB_SET_RANGE);
+    if (!rc && key.mv_size == sizeof buf && memcmp(key.mv_data, buf, sizeof buf) == 0)
+        rc = mdb_cursor_get(v->ttl, &key, &val, MDB_NEXT);
     while (!rc && n < max) {
         r = make_deadline(&key, &val, &ret_recs[n]);
         if (r < 0)
             break;
-        if (ret_recs[n]->expires_ms > upto_ms) {
-            vg_rec_unref(ret_recs[n]);
-            break;
-        }
         n++;
         rc = mdb_cursor_get(v->ttl, &key, &val, MDB_NEXT);
     }

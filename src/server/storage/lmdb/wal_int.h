@@ -15,7 +15,7 @@
 
 /* Alone on the first page of a file. */
 struct wal_head {
-    char magic[8] __attribute__((nonstring));
+    char magic[8];
     uint32_t version;
     uint32_t crc; /* of this struct, with 0 here */
     uint64_t gen;

@@ -11,6 +11,17 @@
 struct vg_base;      /* an engine's durable part; the implementation knows what is in it */
 struct vg_base_view; /* a reader's consistent look at the base */
 
+/* Deadlines are ordered by time, then by the change that set them. */
+struct vg_deadline {
+    int64_t ms;
+    vg_rev rev;
+    uint32_t sub;
+};
+static inline struct vg_deadline vg_deadline_of(const struct vg_rec *rec)
+{
+    return (struct vg_deadline){.ms = rec->expires_ms, .rev = rec->rev, .sub = rec->sub};
+}
+
 /* What one apply writes in one durable transaction. */
 struct vg_base_apply {
     struct vg_rec *const *recs; /* of a frozen generation, in order */
@@ -44,9 +55,9 @@ struct vg_base_ops {
     /* Changes with revision in [from, to], in order, at most max. */
     int (*log_read)(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_rec **ret_recs,
                     size_t max, size_t *ret_n);
-    /* Deadlines in (after_ms, upto_ms], earliest first: the changes that set them, as keys-only
-     * records of which key, rev and expires_ms count. */
-    int (*deadlines)(struct vg_base_view *v, int64_t after_ms, int64_t upto_ms,
+    /* Deadlines after one, earliest first: the changes that set them, as records of which key, rev,
+     * sub and expires_ms count. */
+    int (*deadlines)(struct vg_base_view *v, const struct vg_deadline *after,
                      struct vg_rec **ret_recs, size_t max, size_t *ret_n);
 
     /* Writing. Thread: the flusher. */

@@ -317,9 +317,9 @@ static int check_log(struct vg_engine *e)
     if (e->log_broken)
         return VIGIL_E_READ_ONLY;
     uint64_t used = e->base->ops->log_used(e->base);
-    if (used > OVERLAY_LIMIT_FACTOR * e->opts.checkpoint_bytes)
-        return VIGIL_E_STORE_FULL;
-    return 0;
+    if (used <= OVERLAY_LIMIT_FACTOR * e->opts.checkpoint_bytes)
+        return 0;
+    return atomic_load(&e->is_flusher_failing) ? VIGIL_E_STORE_FULL : VIGIL_E_BUSY;
 }
 
 /* Run transactions from *list until it is empty or the group is full. */
@@ -328,6 +328,7 @@ static void run_group(struct vg_engine *e, struct vg_mail **list)
     struct vg_mail *done = NULL, **end = &done;
     vg_rev rev = atomic_load_explicit(&e->rev, memory_order_relaxed);
     int err = check_log(e);
+    vg_upkeep_notice(e);
     if (err == 0)
         err = group_begin(e);
     bool begun = err == 0;

@@ -227,7 +227,6 @@ static void close_base(struct vg_engine *e)
     const struct vg_base_ops *ops = e->base->ops;
     ops->view_close(e->commit_view);
     ops->view_close(e->reader_view);
-    ops->view_close(e->flusher_view);
     ops->close(e->base, atomic_load(&e->rev));
     e->base = NULL;
 }
@@ -280,8 +279,6 @@ static int open_views(struct vg_engine *e)
     int r = e->base->ops->view_open(e->base, &e->commit_view);
     if (r == 0)
         r = e->base->ops->view_open(e->base, &e->reader_view);
-    if (r == 0)
-        r = e->base->ops->view_open(e->base, &e->flusher_view);
     return r;
 }
 
@@ -308,7 +305,8 @@ static int init_engine(struct vg_engine *e, const struct vg_engine_start *start)
     atomic_init(&e->refs, 1);
     atomic_init(&e->rev, start->rev);
     atomic_init(&e->compacted, start->compacted);
-    atomic_init(&e->base_deadline_ms, start->base_deadline_ms);
+    atomic_init(&e->deadlines_changed, start->take_base != NULL);
+    e->base_deadline_ms = INT64_MAX;
     e->active = start->take_active;
     e->frozen = start->take_frozen;
     e->frozen_last = start->frozen_last;

@@ -83,7 +83,7 @@ struct vg_engine {
     struct vg_tail tail;
     struct vg_server_thread commit, reader, flusher;
 
-    struct vg_base_view *reader_view, *flusher_view; /* of those threads */
+    struct vg_base_view *reader_view; /* the reader thread's */
 
     /* The commit thread's. */
     struct vg_base_view *commit_view;
@@ -94,13 +94,14 @@ struct vg_engine {
     uint64_t active_since_ns;      /* when the first change went into the active table */
     uint64_t next_upkeep_ns;       /* auto-compaction */
     uint64_t next_repair_ns;
-    uint64_t next_expire_ns; /* no sooner, after expiring failed */
-    uint64_t next_freeze_ns; /* after a failed switch */
-    _Atomic bool log_broken; /* the log takes nothing before log_repair succeeded */
-    /* Wall clock of the earliest deadline in the base that has not been looked at; the flusher
-     * lowers it when it adds some. INT64_MAX: none. */
-    _Atomic int64_t base_deadline_ms;
+    uint64_t next_expire_ns;           /* no sooner, after expiring failed */
+    uint64_t next_freeze_ns;           /* after a failed switch */
+    _Atomic bool log_broken;           /* the log takes nothing before log_repair succeeded */
+    struct vg_deadline deadlines_done; /* of the base, up to here */
+    int64_t base_deadline_ms;          /* the next one after it; INT64_MAX: none */
 
+    _Atomic bool deadlines_changed;  /* by the flusher: look at those of the base again */
+    _Atomic bool is_flusher_failing; /* its last attempt failed */
     _Atomic uint64_t n_txns, n_conflicts, n_puts, n_deletes, n_expired, n_commits, n_checkpoints,
         n_checkpoint_failures;
 };
@@ -111,7 +112,6 @@ struct vg_engine_start {
     struct vg_table *take_active, *take_frozen;
     struct vg_base *take_base;
     vg_rev rev, compacted, frozen_last;
-    int64_t base_deadline_ms;
 };
 VG_CHECK int vg_engine_open(const struct vg_storage_opts *opts, const struct vg_engine_start *start,
                             struct vg_storage **ret_storage);
@@ -144,6 +144,7 @@ void *vg_flusher_main(void *engine);
 void vg_commit_batch_free(struct vg_tail_batch *batch);
 /* upkeep.c: what the commit thread does besides committing. */
 int vg_upkeep_stage_expired(struct vg_engine *e, vg_rev *rev);
+void vg_upkeep_notice(struct vg_engine *e); /* what the flusher did; before a view begins */
 bool vg_upkeep_is_expiry_due(struct vg_engine *e);
 /* Deletes that were staged did not happen: look at all deadlines again, a little later. */
 void vg_upkeep_expire_again(struct vg_engine *e);

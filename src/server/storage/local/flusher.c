@@ -7,21 +7,6 @@
 
 #define RETRY_NS (1 * VG_NS_PER_S)
 
-/* The earliest deadline in the base; 0 (look at once) when it cannot be told. */
-static int64_t first_deadline(struct vg_engine *e)
-{
-    struct vg_rec *rec = NULL;
-    size_t n = 0;
-    if (e->base->ops->view_begin(e->flusher_view) < 0)
-        return 0;
-    int r = e->base->ops->deadlines(e->flusher_view, INT64_MIN, INT64_MAX, &rec, 1, &n);
-    e->base->ops->view_end(e->flusher_view);
-    int64_t at = r < 0 ? 0 : n ? rec->expires_ms : INT64_MAX;
-    if (n)
-        vg_rec_unref(rec);
-    return at;
-}
-
 static int apply_once(struct vg_engine *e, struct vg_table *frozen, struct vg_base_apply *apply)
 {
     *apply = (struct vg_base_apply){
@@ -33,6 +18,7 @@ static int apply_once(struct vg_engine *e, struct vg_table *frozen, struct vg_ba
         apply->applied = e->frozen_last; /* stands while frozen does */
     }
     int r = e->base->ops->apply(e->base, apply);
+    atomic_store(&e->is_flusher_failing, r < 0);
     if (r < 0) {
         atomic_fetch_add_explicit(&e->n_checkpoint_failures, 1, memory_order_relaxed);
         (void)e->base->ops->reopen(e->base); /* the next apply tells when it did not help */
@@ -43,7 +29,7 @@ static int apply_once(struct vg_engine *e, struct vg_table *frozen, struct vg_ba
 /* Everything of the frozen table is in the base: let go of it. */
 static void thaw(struct vg_engine *e, struct vg_table *frozen)
 {
-    atomic_store(&e->base_deadline_ms, first_deadline(e));
+    atomic_store(&e->deadlines_changed, true); /* its deadlines are the base's now */
     vg_mutex_lock(&e->mu);
     e->frozen = NULL;
     vg_mutex_unlock(&e->mu);

@@ -52,27 +52,36 @@ static int expire_table(struct vg_engine *e, struct vg_table *t, int64_t now_ms,
     return 0;
 }
 
+/* One look at the deadlines of the base, going on where the last one stopped. */
 static int expire_base(struct vg_engine *e, int64_t now_ms, vg_rev rev, uint32_t *sub)
 {
-    int64_t first = atomic_load(&e->base_deadline_ms);
-    if (!e->base || first > now_ms || *sub >= EXPIRE_BATCH)
+    if (!e->base || e->base_deadline_ms > now_ms || *sub >= EXPIRE_BATCH)
         return 0;
-    struct vg_rec *due[EXPIRE_BATCH + 1]; /* one more: where to go on */
-    size_t n = 0, want = EXPIRE_BATCH - *sub + 1;
-    int r = e->base->ops->deadlines(e->commit_view, first - 1, INT64_MAX, due, want, &n);
-    int64_t next = INT64_MAX;
-    for (size_t i = 0; i < n; i++) {
-        bool is_due = due[i]->expires_ms <= now_ms && i + 1 < want;
-        if (r == 0 && is_due)
-            r = expire(e, due[i], rev, sub);
-        if (!is_due || r < 0)
-            next = VG_MIN(next, due[i]->expires_ms);
-        vg_rec_unref(due[i]);
+    struct vg_rec *due[EXPIRE_BATCH];
+    size_t n = 0, i = 0, room = EXPIRE_BATCH - *sub;
+    int r = e->base->ops->deadlines(e->commit_view, &e->deadlines_done, due, room, &n);
+    for (; r == 0 && i < n && due[i]->expires_ms <= now_ms; i++) {
+        r = expire(e, due[i], rev, sub);
+        e->deadlines_done = vg_deadline_of(due[i]);
     }
-    /* The flusher may have lowered it meanwhile: then what it says stands. */
-    if (r == 0 || next != INT64_MAX)
-        atomic_compare_exchange_strong(&e->base_deadline_ms, &first, next);
+    if (r == 0) /* the next is one that is not due, or unknown, or there is none */
+        e->base_deadline_ms = i < n ? due[i]->expires_ms : n == room ? 0 : INT64_MAX;
+    for (i = 0; i < n; i++)
+        vg_rec_unref(due[i]);
     return r;
+}
+
+/* Look at all deadlines of the base again. */
+static void forget_deadlines(struct vg_engine *e)
+{
+    e->deadlines_done = (struct vg_deadline){.ms = INT64_MIN};
+    e->base_deadline_ms = e->base ? INT64_MIN : INT64_MAX;
+}
+
+void vg_upkeep_notice(struct vg_engine *e)
+{
+    if (atomic_exchange(&e->deadlines_changed, false))
+        forget_deadlines(e);
 }
 
 bool vg_upkeep_is_expiry_due(struct vg_engine *e)
@@ -84,7 +93,7 @@ bool vg_upkeep_is_expiry_due(struct vg_engine *e)
 void vg_upkeep_expire_again(struct vg_engine *e)
 {
     /* Those of the tables come back with the next checkpoint, which puts them into the base. */
-    atomic_store(&e->base_deadline_ms, 0);
+    forget_deadlines(e);
     e->next_expire_ns = vg_clock_mono_ns(e->opts.clock) + EXPIRE_RETRY_NS;
 }
 
@@ -109,7 +118,7 @@ int vg_upkeep_stage_expired(struct vg_engine *e, vg_rev *rev)
 
 int64_t vg_upkeep_next_deadline(struct vg_engine *e)
 {
-    int64_t at = atomic_load(&e->base_deadline_ms);
+    int64_t at = atomic_load(&e->deadlines_changed) ? INT64_MIN : e->base_deadline_ms;
     const struct vg_rec *first = vg_table_first_deadline(e->active);
     if (first)
         at = VG_MIN(at, first->expires_ms);

@@ -6,7 +6,7 @@ int vg_storage_open_mem(const struct vg_storage_opts *opts, struct vg_storage **
                         struct vg_status *reterr_status)
 {
     struct vg_storage_opts o = vg_storage_opts_filled(opts);
-    struct vg_engine_start start = {.rev = VG_REV_EMPTY, .base_deadline_ms = INT64_MAX};
+    struct vg_engine_start start = {.rev = VG_REV_EMPTY};
     int r = vg_table_new(&start.take_active);
     if (r == 0)
         r = vg_engine_open(&o, &start, ret_storage);
