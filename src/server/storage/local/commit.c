@@ -472,11 +472,12 @@ static void serve(struct vg_engine *e, struct vg_mail *list)
 /* A deadline in wall-clock time, as a time to wake up at. */
 static uint64_t wall_to_mono(struct vg_engine *e, int64_t wall_ms)
 {
-    if (wall_ms == INT64_MAX)
-        return VG_WAIT_FOREVER;
-    int64_t left = wall_ms - vg_clock_wall_ms(e->opts.clock);
+    int64_t now_ms = vg_clock_wall_ms(e->opts.clock);
     uint64_t now = vg_clock_mono_ns(e->opts.clock);
-    return left <= 0 ? now : now + (uint64_t)left * VG_NS_PER_MS;
+    if (wall_ms <= now_ms)
+        return now;
+    uint64_t left = (uint64_t)(wall_ms - now_ms);
+    return left > VG_TTL_MAX_MS ? VG_WAIT_FOREVER : now + left * VG_NS_PER_MS;
 }
 
 static uint64_t next_wake(struct vg_engine *e)
