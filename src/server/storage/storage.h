@@ -89,8 +89,10 @@ struct vg_keys {
 };
 bool vg_keys_contain(const struct vg_keys *keys, struct vg_slice key);
 
-#define VG_RANGE_KEYS_ONLY 1u /* records come without header and value */
-#define VG_RANGE_COUNT 2u     /* fill count: all keys in the range, whatever the limit */
+/* Records come without header and value; of the rest key, rev, sub, create_rev and version count.
+ */
+#define VG_RANGE_KEYS_ONLY 1u
+#define VG_RANGE_COUNT 2u /* fill count: all keys in the range, whatever the limit */
 
 struct vg_range {
     struct vg_store_req req; /* req.rev: the revision that was read */
