@@ -64,6 +64,8 @@ void bench_remove_tree(const char *path);
 uint64_t bench_tree_bytes(const char *path);
 /* Make the kernel forget what it has cached of these files. */
 void bench_tree_forget(const char *path);
+/* The opposite: read them all once. */
+void bench_tree_warm(const char *path);
 /* Let what was written or removed settle, so that one part does not pay for another. */
 void bench_settle(const char *dir);
 
