@@ -318,7 +318,7 @@ static bool join_sets(struct docs *sets, size_t n)
     size_t total = 0;
     for (size_t i = 0; i < n; i++)
         total += sets[i].n;
-    all->v = calloc(total, sizeof *all->v);
+    all->v = calloc(total ? total : 1, sizeof *all->v);
     for (size_t i = 0; all->v && i < n; i++) {
         memcpy(all->v + all->n, sets[i].v, sets[i].n * sizeof *all->v);
         all->n += sets[i].n;

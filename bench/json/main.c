@@ -154,7 +154,7 @@ static int bench_set(const struct docs *docs, const struct options *o, bool judg
         print_rates(runs, docs, o);
         missed = 0;
         if (judged) {
-            printf("bars, on all documents (median of %zu rounds):\n", o->rounds);
+            printf("bars, on the set \"%s\" (median of %zu rounds):\n", docs->name, o->rounds);
             missed = print_bars(runs, o);
         }
     } else {

@@ -292,9 +292,8 @@ static inline const char *close_container(struct vg_json_parser *ps, const char 
 
 /* ---- the loop ---- */
 
-/* A member's key and colon; its value's place is *ret_slot. */
-static inline const char *begin_member(struct vg_json_parser *ps, const char *p,
-                                       struct vg_json **ret_slot)
+/* A member's key and colon. */
+static inline const char *begin_member(struct vg_json_parser *ps, const char *p)
 {
     if (VG_UNLIKELY(peek(ps, p) != '"'))
         return vg_json_parse_fail(ps, VIGIL_E_JSON_SYNTAX, p, "expected a key in quotes");
@@ -310,22 +309,21 @@ static inline const char *begin_member(struct vg_json_parser *ps, const char *p,
     m->key_n = key.n;
     m->key_begin = begin;
     ps->members_n++;
-    *ret_slot = &m->value;
     p = vg_json_skip_space(p, ps->end);
     if (VG_UNLIKELY(peek(ps, p) != ':'))
         return vg_json_parse_fail(ps, VIGIL_E_JSON_SYNTAX, p, "expected ':' after a key");
     return vg_json_skip_space(p + 1, ps->end);
 }
 
-/* Make room for the next child of the current frame. */
-static inline const char *begin_child(struct vg_json_parser *ps, const char *p,
-                                      struct vg_json **ret_slot)
+/* Make room for the next child of the current frame: it is then the topmost, without a value yet.
+ */
+static inline const char *begin_child(struct vg_json_parser *ps, const char *p)
 {
     if (ps->frames[ps->depth].is_object)
-        return begin_member(ps, p, ret_slot);
+        return begin_member(ps, p);
     if (VG_UNLIKELY(ps->items_n == ps->items_cap) && grow_stacks(ps) < 0)
         return NULL;
-    *ret_slot = &ps->items[ps->items_n++];
+    ps->items_n++;
     return p;
 }
 
@@ -381,12 +379,11 @@ static __attribute__((noinline)) const char *parse_text(struct vg_json_parser *p
 {
     const char *p = vg_json_skip_space(ps->base, ps->end);
     do {
-        struct vg_json *slot;
         uint32_t depth = ps->depth;
-        p = begin_child(ps, p, &slot);
+        p = begin_child(ps, p);
         if (VG_UNLIKELY(!p))
             return NULL;
-        p = read_value(ps, p, slot);
+        p = read_value(ps, p, slot_of_top(ps));
         if (VG_UNLIKELY(!p))
             return NULL;
         if (ps->depth == depth)

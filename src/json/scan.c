@@ -176,10 +176,11 @@ static int descend(struct vg_slice *text, const struct vg_json_step *step)
     int r = vg_json_iter_init(&it, *text);
     if (r < 0)
         return r == VIGIL_E_JSON_TYPE ? VIGIL_E_NOT_FOUND : r;
-    if (it.is_object != (step->key.p != NULL))
+    bool by_key = step->key.p != NULL;
+    if (it.is_object != by_key)
         return VIGIL_E_NOT_FOUND;
     for (size_t i = 0; (r = next_child(&it, &raw)) > 0; i++) {
-        if (it.is_object ? key_matches(&raw, step->key) : i == step->index) {
+        if (by_key ? key_matches(&raw, step->key) : i == step->index) {
             *text = vg_slice(it.p, (size_t)(it.end - it.p));
             return 0;
         }
