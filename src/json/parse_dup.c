@@ -27,11 +27,11 @@ static inline bool same_key(const struct vg_json_member *a, const struct vg_json
 
 /* ---- paths ---- */
 
-/* ".key", or "key" at the start; whole or not at all. */
-static int append_key(struct vg_buf *out, struct vg_slice key)
+/* ".key", or "key" as the first step; whole or not at all. */
+static int append_key(struct vg_buf *out, struct vg_slice key, bool first)
 {
     int r = vg_buf_reserve(out, key.n + 1);
-    if (r == 0 && out->n)
+    if (r == 0 && !first)
         r = vg_buf_append_byte(out, '.');
     return r < 0 ? r : vg_buf_append_slice(out, key);
 }
@@ -45,7 +45,7 @@ static int append_step(const struct vg_json_parser *ps, uint32_t i, struct vg_bu
         return 0;
     if (!parent->is_object)
         return vg_buf_printf(out, "[%u]", f->items_base - parent->items_base - 1);
-    return append_key(out, vg_json_key(&ps->members[f->members_base - 1]));
+    return append_key(out, vg_json_key(&ps->members[f->members_base - 1]), i == 2);
 }
 
 static int append_steps(const struct vg_json_parser *ps, struct vg_slice key, struct vg_buf *out)
@@ -53,7 +53,7 @@ static int append_steps(const struct vg_json_parser *ps, struct vg_slice key, st
     int r = 0;
     for (uint32_t i = 1; i <= ps->depth && r == 0; i++)
         r = append_step(ps, i, out);
-    return r < 0 ? r : append_key(out, key);
+    return r < 0 ? r : append_key(out, key, ps->depth == 1);
 }
 
 /* out is empty. */

@@ -156,6 +156,8 @@ static void a_duplicate_inside_an_array_at_the_top_starts_with_its_index(void **
     struct vg_json_dups d = report(&a, VG_SLICE_LIT("[0,{\"a\":1,\"a\":2}]"), &root);
     assert_int_equal(d.n, 1);
     assert_path(&d, 0, "[1].a");
+    d = report(&a, VG_SLICE_LIT("{\"\":{\"a\":1,\"a\":2}}"), &root);
+    assert_path(&d, 0, ".a"); /* an empty key is a step too */
 }
 
 static void paths_come_in_document_order_and_once_each(void **state)
