@@ -199,6 +199,7 @@ struct vg_log;
 struct vg_storage_opts {
     size_t size;                  /* sizeof this struct */
     const struct vg_clock *clock; /* NULL = the system's */
+    const struct vg_log *log;     /* NULL = silent; only changes of state are logged */
     size_t queue_max;             /* transactions that may wait; 0 = 4096 */
     uint64_t compact_age_ms;      /* auto-compaction keeps at least this long; 0 = off */
     uint64_t compact_count;       /* ... and at most this many revisions; 0 = no limit */

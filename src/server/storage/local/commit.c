@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 
 /* A group ends when it holds this much: a bound on memory and on the time of one sync. */
 #define GROUP_BYTES_MAX ((size_t)16 << 20)
@@ -215,6 +216,17 @@ static int run_txn(struct vg_engine *e, struct vg_txn *txn, vg_rev *rev)
 
 /* ---- committing a group ---- */
 
+/* The log has failed, or works again: the one place where that changes. */
+static void set_log_broken(struct vg_engine *e, bool is_broken, int err)
+{
+    if (atomic_exchange(&e->log_broken, is_broken) == is_broken)
+        return;
+    if (is_broken)
+        vg_error(e->opts.log, "log_failed", "err=%s state=read_only", vg_err_name(err));
+    else
+        vg_warn(e->opts.log, "log_repaired", "state=writable");
+}
+
 static void count_changes(struct vg_engine *e)
 {
     uint64_t deletes = 0;
@@ -232,7 +244,7 @@ static int commit_group(struct vg_engine *e, vg_rev last)
     if (e->base) {
         int r = e->base->ops->log_append(e->base, vg_table_staged_recs(e->active), n);
         if (r < 0) {
-            e->log_broken = r != VIGIL_E_STORE_FULL;
+            set_log_broken(e, r != VIGIL_E_STORE_FULL, r);
             group_trim(e, 0);
             vg_upkeep_expire_again(e);
             return r;
@@ -312,7 +324,7 @@ static int check_log(struct vg_engine *e)
     uint64_t now = vg_clock_mono_ns(e->opts.clock);
     if (e->log_broken && now >= e->next_repair_ns) {
         e->next_repair_ns = now + REPAIR_INTERVAL_NS;
-        e->log_broken = e->base->ops->log_repair(e->base) < 0;
+        set_log_broken(e, e->base->ops->log_repair(e->base) < 0, 0);
     }
     if (e->log_broken)
         return VIGIL_E_READ_ONLY;
@@ -400,7 +412,7 @@ int vg_commit_freeze(struct vg_engine *e)
     vg_rev last = atomic_load_explicit(&e->rev, memory_order_relaxed);
     r = e->base->ops->log_switch(e->base, last);
     if (r < 0) {
-        e->log_broken = true;
+        set_log_broken(e, true, r);
         vg_table_unref(fresh);
         return r;
     }

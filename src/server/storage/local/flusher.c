@@ -1,11 +1,21 @@
 /* flusher.c - the flusher thread: moves the frozen table into the base, and compacts there.
  * A generation is either wholly in the base, or wholly in the log still: nothing is lost if it
  * fails at any point, it is done again. */
-#include "engine.h"
-
 #include "flusher.h"
 
+#include "base/log.h"
+
 #define RETRY_NS (1 * VG_NS_PER_S)
+
+static void note_result(struct vg_engine *e, int r)
+{
+    if (atomic_exchange(&e->is_flusher_failing, r < 0) == (r < 0))
+        return;
+    if (r < 0)
+        vg_error(e->opts.log, "checkpoint_failed", "err=%s retry_s=1", vg_err_name(r));
+    else
+        vg_warn(e->opts.log, "checkpoint_works_again");
+}
 
 static int apply_once(struct vg_engine *e, struct vg_table *frozen, struct vg_base_apply *apply)
 {
@@ -18,7 +28,7 @@ static int apply_once(struct vg_engine *e, struct vg_table *frozen, struct vg_ba
         apply->applied = e->frozen_last; /* stands while frozen does */
     }
     int r = e->base->ops->apply(e->base, apply);
-    atomic_store(&e->is_flusher_failing, r < 0);
+    note_result(e, r);
     if (r < 0) {
         atomic_fetch_add_explicit(&e->n_checkpoint_failures, 1, memory_order_relaxed);
         (void)e->base->ops->reopen(e->base); /* the next apply tells when it did not help */
