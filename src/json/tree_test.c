@@ -222,20 +222,23 @@ static void the_deepest_allowed_tree_can_be_walked_cloned_and_written(void **sta
     struct vg_json deeper = vg_json_array();
     assert_int_equal(vg_json_array_push(&a, &deeper, copy), 0);
     assert_int_equal(vg_json_write(&out, &deeper, 0), VIGIL_E_JSON_DEPTH);
+    assert_int_equal(vg_json_clone(&a, &deeper, &copy), VIGIL_E_JSON_DEPTH);
     assert_true(vg_slice_eq(vg_buf_slice(&out), vg_buf_slice(&text)));
 }
 
 /* ---- failed allocations ---- */
 
-static int build_once(struct vg_slice text)
+static int build_once(struct vg_slice text, size_t arena_max)
 {
     VG_AUTO(arena) a = {0};
     VG_AUTO(buf) out = {0};
     struct vg_json *root = NULL, copy, v;
-    vg_arena_init(&a, 64, 0);
+    vg_arena_init(&a, 64, arena_max);
     int r = vg_json_parse(&a, text, NULL, &root, NULL);
     if (r == 0)
         r = vg_json_clone(&a, root, &copy);
+    if (r == 0)
+        r = vg_json_make_string(&a, VG_SLICE_LIT("made"), &v);
     for (int i = 0; r == 0 && i < 100; i++) {
         r = vg_json_make_double(&a, i * 0.5, &v);
         if (r == 0)
@@ -251,14 +254,26 @@ static void every_failed_allocation_is_an_error_and_leaks_nothing(void **state)
     (void)state;
     struct vg_slice text = VG_SLICE_LIT("{\"a\":[1,[2,[3,\"x\\ty\"]]],\"b<\":\"\\u2028\"}");
     vg_alloc_fail_at(UINT64_MAX, 0); /* counts, and never fails */
-    assert_int_equal(build_once(text), 0);
+    assert_int_equal(build_once(text, 0), 0);
     uint64_t total = vg_alloc_fail_at(0, 0);
     assert_true(total > 10);
     for (uint64_t n = 1; n <= total; n++) {
         vg_alloc_fail_at(n, 0);
-        assert_int_equal(build_once(text), -ENOMEM);
+        assert_int_equal(build_once(text, 0), -ENOMEM);
     }
     vg_alloc_fail_at(0, 0);
+}
+
+static void every_cap_of_the_arena_is_an_error_until_it_suffices(void **state)
+{
+    (void)state;
+    struct vg_slice text = VG_SLICE_LIT("{\"a\":[1,[2,[3,\"x\\ty\"]]],\"b<\":\"\\u2028\"}");
+    size_t cap = 1;
+    int r;
+    while ((r = build_once(text, cap)) == -ENOMEM)
+        cap += 8;
+    assert_int_equal(r, 0);
+    assert_true(cap > 1000);
 }
 
 int main(void)
@@ -276,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_walk_passes_over_what_it_is_told_to_skip),
         cmocka_unit_test(the_deepest_allowed_tree_can_be_walked_cloned_and_written),
         cmocka_unit_test(every_failed_allocation_is_an_error_and_leaks_nothing),
+        cmocka_unit_test(every_cap_of_the_arena_is_an_error_until_it_suffices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
