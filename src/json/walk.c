@@ -41,8 +41,6 @@ static void see_child(struct vg_json_walk *w)
 
 static int push(struct vg_json_walk *w)
 {
-    if (w->depth >= VG_JSON_DEPTH_MAX)
-        return VIGIL_E_JSON_DEPTH;
     if (w->depth == w->frames_cap) {
         uint32_t cap = w->frames_cap ? w->frames_cap * 2 : FRAMES_FIRST;
         void *p = vg_reallocarray(w->frames, cap, sizeof *w->frames);
@@ -77,6 +75,8 @@ int vg_json_walk_next(struct vg_json_walk *w)
         return 1;
     }
     if (is_container(w->node) && !w->leaving) {
+        if (w->depth >= VG_JSON_DEPTH_MAX)
+            return VIGIL_E_JSON_DEPTH;
         if (w->node->n > 0 && !w->skip)
             return push(w);
         w->skip = false;
