@@ -315,8 +315,7 @@ static inline const char *begin_member(struct vg_json_parser *ps, const char *p)
     return vg_json_skip_space(p + 1, ps->end);
 }
 
-/* Make room for the next child of the current frame: it is then the topmost, without a value yet.
- */
+/* The next child of the current frame: it is then the topmost, and has no value yet. */
 static inline const char *begin_child(struct vg_json_parser *ps, const char *p)
 {
     if (ps->frames[ps->depth].is_object)
