@@ -182,6 +182,25 @@ int vg_sync_dir(int dirfd)
     return fsync(dirfd) < 0 ? -errno : 0;
 }
 
+int vg_dir_begin_store(int dirfd)
+{
+    int fd = openat(dirfd, VG_FILE_DATA_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = fchmod(fd, 0600) < 0 ? -errno : 0;
+    close(fd);
+    return r < 0 ? r : vg_sync_dir(dirfd);
+}
+
+void vg_dir_drop_store(int dirfd)
+{
+    unlinkat(dirfd, VG_FILE_DATA_NEW "-lock", 0);
+    unlinkat(dirfd, "wal-0", 0);
+    unlinkat(dirfd, "wal-1", 0);
+    if (vg_sync_dir(dirfd) == 0)
+        unlinkat(dirfd, VG_FILE_DATA_NEW, 0);
+}
+
 int vg_write_file(int dirfd, const char *name, const void *p, size_t n)
 {
     char beside[64];

@@ -30,6 +30,11 @@ VG_CHECK int vg_write_at(int fd, const void *p, size_t n, off_t at);
 /* Reads up to n bytes; how many there were. */
 VG_CHECK ssize_t vg_read_at(int fd, void *p, size_t n, off_t at);
 VG_CHECK int vg_sync_dir(int dirfd);
+/* The data file in the making, empty and with a durable name. Log files come only after it and go
+ * before it: so log files that are alone have lost their store, and are not of one in the making.
+ */
+VG_CHECK int vg_dir_begin_store(int dirfd);
+void vg_dir_drop_store(int dirfd); /* what vg_dir_begin_store began */
 /* A small file that is there whole or not at all, and durable: written beside, synced, renamed. */
 VG_CHECK int vg_write_file(int dirfd, const char *name, const void *p, size_t n);
 

@@ -208,7 +208,9 @@ static int fill_dir(const char *backup, const char *dir, int dirfd, vg_rev bump,
     int n = snprintf(path, sizeof path, "%s/%s", dir, VG_FILE_DATA_NEW);
     if (n < 0 || (size_t)n >= sizeof path)
         return vg_fail(reterr_status, -ENAMETOOLONG, "the path %s is too long", dir);
-    int r = copy_file(backup, dirfd, VG_FILE_DATA_NEW);
+    int r = vg_dir_begin_store(dirfd);
+    if (r == 0)
+        r = copy_file(backup, dirfd, VG_FILE_DATA_NEW);
     if (r == 0)
         r = check_and_adopt(path, bump, &state);
     if (r == VIGIL_E_STORE_DAMAGED)
@@ -224,15 +226,6 @@ static int fill_dir(const char *backup, const char *dir, int dirfd, vg_rev bump,
     if (r < 0)
         return vg_fail(reterr_status, r, "cannot restore into %s: %s", dir, vg_err_text(r));
     return 0;
-}
-
-static void empty_dir(int dirfd)
-{
-    unlinkat(dirfd, VG_FILE_DATA_NEW, 0);
-    unlinkat(dirfd, VG_FILE_DATA_NEW "-lock", 0);
-    unlinkat(dirfd, "wal-0", 0);
-    unlinkat(dirfd, "wal-1", 0);
-    unlinkat(dirfd, VG_FILE_LOCK, 0);
 }
 
 int vg_storage_restore_lmdb(const char *backup, const char *dir, vg_rev bump,
@@ -253,8 +246,10 @@ int vg_storage_restore_lmdb(const char *backup, const char *dir, vg_rev bump,
         return r;
     }
     r = fill_dir(backup, dir, dirfd, bump, reterr_status);
-    if (r < 0)
-        empty_dir(dirfd);
+    if (r < 0) {
+        vg_dir_drop_store(dirfd);
+        unlinkat(dirfd, VG_FILE_LOCK, 0);
+    }
     close(lockfd);
     close(dirfd);
     return r;

@@ -181,8 +181,8 @@ static int create_store(struct vg_lmdb *l, int64_t now_ms)
     if (n < 0 || (size_t)n >= sizeof path)
         return -ENAMETOOLONG;
     int r = vg_random_bytes(&meta.salt, sizeof meta.salt);
-    if (r == 0 && unlinkat(l->dirfd, VG_FILE_DATA_NEW, 0) < 0 && errno != ENOENT)
-        r = -errno;
+    if (r == 0)
+        r = vg_dir_begin_store(l->dirfd);
     if (r == 0)
         r = vg_lmdb_env_create(path, &meta);
     if (r == 0)
