@@ -187,7 +187,7 @@ static void put_on_top(struct shadow_change *old, const struct shadow_change *to
         memcpy(old->bytes + (from - old->off), top->bytes + (from - top->off), (size_t)(to - from));
 }
 
-void vg_shadow_sync_newest(struct vg_shadow_file *f)
+void vg_shadow_sync_newest(struct vg_shadow_file *f, struct vg_rng *failed)
 {
     struct shadow_change **at = &f->first;
     while (*at && (*at)->next)
@@ -199,7 +199,10 @@ void vg_shadow_sync_newest(struct vg_shadow_file *f)
     f->last = at;
     for (struct shadow_change *c = f->first; c; c = c->next)
         put_on_top(c, newest);
-    vg_shadow_bytes_apply(&f->durable, newest);
+    if (failed)
+        vg_shadow_bytes_apply_maybe(&f->durable, newest, failed);
+    else
+        vg_shadow_bytes_apply(&f->durable, newest);
     free_change(newest);
 }
 

@@ -50,8 +50,8 @@ void vg_shadow_resize(struct vg_shadow *s, struct vg_shadow_file *f, uint64_t si
 uint64_t vg_shadow_size(const struct vg_shadow_file *f); /* as the process sees it */
 uint64_t vg_shadow_mark(const struct vg_shadow *s);
 void vg_shadow_sync(struct vg_shadow_file *f, uint64_t mark);
-/* The newest write alone, of a descriptor that is O_DSYNC. */
-void vg_shadow_sync_newest(struct vg_shadow_file *f);
+/* The newest write alone, of a descriptor that is O_DSYNC; with rng, that sync failed (K6). */
+void vg_shadow_sync_newest(struct vg_shadow_file *f, struct vg_rng *failed);
 void vg_shadow_sync_failed(struct vg_shadow_file *f, uint64_t mark, struct vg_rng *rng);
 
 /* Writes one possible outcome of a power cut into `to`, which must not exist. It does not exist

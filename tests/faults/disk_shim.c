@@ -216,6 +216,17 @@ static ssize_t struck_length(size_t n)
     return (ssize_t)(1 + vg_rng_below(&rng, n - 1));
 }
 
+/* The sync that is part of an O_DSYNC write: when it fails, the bytes are in the cache all the
+ * same.
+ */
+static ssize_t sync_write(struct vg_shadow_file *f, ssize_t len)
+{
+    bool fails = strikes(VG_DISK_SYNC, false);
+    if (fails || !lying)
+        vg_shadow_sync_newest(f, fails ? &rng : NULL);
+    return fails ? fail_with(fault.err) : len;
+}
+
 static ssize_t put_bytes(struct vg_shadow_file *f, int fd, const char *p, size_t n, uint64_t off)
 {
     bool grows = off + n > vg_shadow_size(f);
@@ -226,9 +237,7 @@ static ssize_t put_bytes(struct vg_shadow_file *f, int fd, const char *p, size_t
         return len;
     vg_shadow_write(shadow, f, off, p, (size_t)len);
     pass_point(); /* inside */
-    if ((fcntl(fd, F_GETFL) & O_DSYNC) && !lying)
-        vg_shadow_sync_newest(f);
-    return len;
+    return (fcntl(fd, F_GETFL) & O_DSYNC) ? sync_write(f, len) : len;
 }
 
 /* off < 0: at the descriptor's own position, which moves. */

@@ -13,7 +13,7 @@
 
 enum vg_disk_class {
     VG_DISK_WRITE = 0, /* pwrite and kin, ftruncate, fallocate */
-    VG_DISK_SYNC = 1,  /* fsync, fdatasync, of files and of the directory */
+    VG_DISK_SYNC = 1,  /* fsync, fdatasync, of files and of directories; the sync in O_DSYNC */
     VG_DISK_NAME = 2,  /* a file made, renamed, removed; the directory made */
     VG_DISK_CLASSES = 3,
 };
