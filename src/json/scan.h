@@ -38,8 +38,8 @@ struct vg_json_raw {
 };
 
 /* Members of an object, or items of an array, in order:
- *     r = vg_json_iter_init(&it, text);
- *     while (r == 0 && (r = vg_json_iter_next(&it, &raw)) > 0) { r = 0; ... } */
+ *     int r = vg_json_iter_init(&it, text);
+ *     while (r >= 0 && (r = vg_json_iter_next(&it, &raw)) > 0) { ... } */
 struct vg_json_iter {
     const char *p; /* after the last 0 of next: past the closing bracket */
     const char *end;
