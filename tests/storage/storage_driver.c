@@ -19,9 +19,7 @@ static const struct engine {
     unsigned features;
 } engines[] = {
     {"mem", vg_storage_open_mem, VG_DRV_FAKE_CLOCK},
-#ifdef VG_DRV_LMDB
     {"lmdb", vg_storage_open_lmdb, VG_DRV_FAKE_CLOCK | VG_DRV_DURABLE},
-#endif
 };
 
 static const struct engine *find_engine(const char *name)

@@ -118,10 +118,24 @@ const char *vg_suite_key(unsigned i)
     return key;
 }
 
+/* Submitted together, so that an engine that syncs does so a few times only. */
 void vg_suite_put_many(struct vg_drv *d, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++)
-        vg_drv_put(d, vg_suite_key(i), "v");
+    struct vg_op *ops = vg_calloc(n, sizeof *ops);
+    struct vg_txn *txns = vg_calloc(n, sizeof *txns);
+    assert_non_null(ops);
+    assert_non_null(txns);
+    for (unsigned i = 0; i < n; i++) {
+        ops[i] = vg_drv_put_op(vg_suite_key(i), "v", VG_EXPECT_ANY);
+        txns[i] = (struct vg_txn){.ops = &ops[i], .n_ops = 1};
+        assert_err(vg_drv_submit_txn(d, &txns[i]), 0);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        assert_err(vg_drv_wait(d, &txns[i].req), 0);
+        vg_txn_done(&txns[i]);
+    }
+    vg_free(ops);
+    vg_free(txns);
 }
 
 int main(int argc, char **argv)

@@ -206,11 +206,23 @@ static void a_wall_clock_that_jumps_ahead_expires_at_once(void **state)
     assert_events(w, "2:a=1 3:a-(1)");
 }
 
+/* In a few transactions, with deadlines that differ by less than `spread` ms. */
+static void put_hundreds(struct vg_drv *d, uint64_t spread)
+{
+    struct vg_op ops[125];
+    for (unsigned n = 0; n < 500; n += VG_ARRAY_LEN(ops)) {
+        for (unsigned i = 0; i < VG_ARRAY_LEN(ops); i++) {
+            ops[i] = vg_drv_put_op(vg_suite_key(n + i), "v", 0);
+            ops[i].ttl_ms = 1000 + i % spread;
+        }
+        assert_err(vg_drv_run(d, ops, VG_ARRAY_LEN(ops), NULL), 0);
+    }
+}
+
 static void hundreds_of_keys_expire_each_once(void **state)
 {
     struct vg_drv *d = timed(state);
-    for (unsigned i = 0; i < 500; i++)
-        vg_drv_put_ttl(d, vg_suite_key(i), "v", 1000 + i % 3);
+    put_hundreds(d, 3);
     struct vg_drv_watch *w = vg_drv_watch_all(d, 0);
     vg_drv_advance_ms(d, 5000);
     vg_drv_watch_events(w, 500);
@@ -269,8 +281,7 @@ static void hundreds_of_keys_expire_after_reopening(void **state)
 {
     struct vg_drv *d = timed(state);
     vg_suite_need(d, VG_DRV_DURABLE);
-    for (unsigned i = 0; i < 500; i++)
-        vg_drv_put_ttl(d, vg_suite_key(i), "v", 1000);
+    put_hundreds(d, 1);
     vg_drv_reopen(d);
     struct vg_drv_watch *w = vg_drv_watch_all(d, 0);
     vg_drv_advance_ms(d, 5000);
