@@ -117,8 +117,10 @@ static int put_deadline(struct apply *a, const struct vg_rec *rec)
  * it may be there already. */
 static int put_recs(struct apply *a, const struct vg_base_apply *apply)
 {
+    if (!apply->applied)
+        return 0; /* nothing is frozen, and the log may well move on */
     uint64_t gen = a->l->wal.gen - 1;
-    if (!apply->applied || gen <= a->state.applied_gen)
+    if (gen <= a->state.applied_gen)
         return 0;
     for (size_t i = 0; i < apply->n; i++) {
         int rc = put_log(a, apply->recs[i]);
