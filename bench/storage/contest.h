@@ -26,7 +26,7 @@ struct bench_slice {
     double cpu_s;       /* of the process */
     double engine_s;    /* without the thread that drives the engine */
     double close_s;     /* closing afterwards */
-    uint64_t written;   /* bytes given to the block layer, closing included */
+    uint64_t written;   /* bytes passed to write calls, closing included */
     uint64_t commits;   /* groups */
     uint64_t syncs;     /* of the log */
     uint64_t wal_bytes; /* written to the log */
@@ -46,6 +46,8 @@ static inline double bench_rate(const struct bench_slice *s)
 struct vigil_row;
 struct vigil_row *vigil_row_new(const char *engine, const char *dir, uint32_t writers,
                                 size_t value_len);
+/* Make the first keys; not timed. */
+void vigil_row_fill(struct vigil_row *row);
 void vigil_row_slice(struct vigil_row *row, const struct bench_plan *plan,
                      struct bench_slice *ret_slice);
 const struct workload *vigil_row_load(const struct vigil_row *row);
@@ -59,6 +61,7 @@ enum sqlite_way { SQLITE_WAY_OWN, SQLITE_WAY_QUEUE };
 bool sqlite_is_there(void);
 struct sqlite_row;
 struct sqlite_row *sqlite_row_new(const char *dir, uint32_t writers, size_t value_len);
+void sqlite_row_fill(struct sqlite_row *row);
 void sqlite_row_slice(struct sqlite_row *row, const struct bench_plan *plan, enum sqlite_way way,
                       struct bench_slice *ret_slice);
 void sqlite_row_free(struct sqlite_row *row);

@@ -105,7 +105,7 @@ uint64_t bench_written(void)
     FILE *f = fopen("/proc/self/io", "re");
     if (!f)
         return 0;
-    static const char label[] = "write_bytes: ";
+    static const char label[] = "wchar: ";
     char line[128];
     uint64_t bytes = 0;
     while (fgets(line, sizeof line, f))

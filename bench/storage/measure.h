@@ -33,8 +33,8 @@ struct bench_usage {
     uint64_t thread_ns; /* of the calling thread */
 };
 void bench_usage_now(struct bench_usage *ret_usage);
-/* Bytes that this process gave to the block layer, page cache included; 0 when the kernel does not
- * say. */
+/* Bytes that this process has passed to write calls so far; 0 when the kernel does not say. Not
+ * write_bytes, which counts a whole folio of up to 2 MiB for a page written inside it. */
 uint64_t bench_written(void);
 
 /* Latencies in nanoseconds: 32 buckets to the doubling, so a quantile is right to 3 percent. */

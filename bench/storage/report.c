@@ -150,7 +150,7 @@ static void print_costs(const struct bench_results *r, FILE *out)
                 (double)v->sum.wal_bytes / v->sum.user_bytes);
     }
     fputs("cpu: of the process; engine: without the thread that makes the requests. disk: bytes "
-          "given to\nthe block layer up to the end of closing; user: keys, headers and values; "
+          "written\nup to the end of closing; user: keys, headers and values; "
           "log: write-ahead log.\n",
           out);
 }

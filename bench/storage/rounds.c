@@ -70,8 +70,10 @@ static void contest_warm_up(struct contest *c)
     struct bench_plan plan = {.writers = c->row->writers, .ns = c->settings->slice_ns / 3};
     struct bench_slice *s = bench_alloc(3, sizeof *s);
     bench_progress("%u writers: warming up", c->row->writers);
+    vigil_row_fill(c->vigil);
     vigil_row_slice(c->vigil, &plan, &s[0]);
     if (c->sqlite) {
+        sqlite_row_fill(c->sqlite);
         sqlite_row_slice(c->sqlite, &plan, SQLITE_WAY_QUEUE, &s[1]);
         sqlite_row_slice(c->sqlite, &plan, SQLITE_WAY_OWN, &s[2]);
         c->row->sqlite_way =
@@ -125,6 +127,7 @@ void bench_sustained_run(struct bench_results *results, const char *dir)
         bench_die("cannot make %s", row_dir);
     struct vigil_row *row = vigil_row_new(settings->engine, row_dir, plan.writers, 1024);
     bench_progress("64 writers without a pause");
+    vigil_row_fill(row);
     vigil_row_slice(row, &plan, &results->sustained);
     results->sustained_keys = workload_keys(vigil_row_load(row));
     char *store_dir = bench_path(row_dir, "vigil");

@@ -105,15 +105,10 @@ static void bind_put(struct conn *c, const struct wl_op *op, bool found)
         sqlite3_bind_null(put, 6);
 }
 
-/* The new revision; 0: the time was over before the lock was free. */
-static uint64_t conn_write(struct conn *c, const struct wl_op *op)
+/* Inside a transaction: compare and insert. The new revision. */
+static uint64_t conn_put(struct conn *c, const struct wl_op *op)
 {
     sqlite3_stmt *get = c->st[S_GET];
-    int begun = sqlite3_step(c->st[S_BEGIN]);
-    sqlite3_reset(c->st[S_BEGIN]);
-    if (begun == SQLITE_BUSY)
-        return 0;
-    must(c, begun, SQLITE_DONE);
     sqlite3_bind_text(get, 1, op->key, WL_KEY_LEN, SQLITE_STATIC);
     int r = sqlite3_step(get);
     bool found = r == SQLITE_ROW;
@@ -124,8 +119,20 @@ static uint64_t conn_write(struct conn *c, const struct wl_op *op)
     bind_put(c, op, found);
     step(c, S_PUT);
     sqlite3_reset(get);
-    step(c, S_COMMIT);
     return (uint64_t)sqlite3_last_insert_rowid(c->db);
+}
+
+/* As a transaction of its own. 0: the time was over before the lock was free. */
+static uint64_t conn_write(struct conn *c, const struct wl_op *op)
+{
+    int begun = sqlite3_step(c->st[S_BEGIN]);
+    sqlite3_reset(c->st[S_BEGIN]);
+    if (begun == SQLITE_BUSY)
+        return 0;
+    must(c, begun, SQLITE_DONE);
+    uint64_t rev = conn_put(c, op);
+    step(c, S_COMMIT);
+    return rev;
 }
 
 /* One thread and one connection, for one writer (OWN) or for all in turn (QUEUE). */
@@ -216,6 +223,22 @@ struct sqlite_row *sqlite_row_new(const char *dir, uint32_t writers, size_t valu
     return row;
 }
 
+/* All in one transaction, since this is not measured. */
+void sqlite_row_fill(struct sqlite_row *row)
+{
+    struct conn c = {0};
+    conn_open(&c, row->path);
+    step(&c, S_BEGIN);
+    for (uint64_t i = workload_fill(row->load); i > 0; i--) {
+        struct wl_writer *w = &row->load->writers[i % row->load->n_writers];
+        struct wl_op op;
+        wl_next(w, &op);
+        wl_done(w, &op, conn_put(&c, &op));
+    }
+    step(&c, S_COMMIT);
+    conn_close(&c);
+}
+
 void sqlite_row_slice(struct sqlite_row *row, const struct bench_plan *plan, enum sqlite_way way,
                       struct bench_slice *ret_slice)
 {
@@ -263,6 +286,11 @@ struct sqlite_row *sqlite_row_new(const char *dir, uint32_t writers, size_t valu
     (void)writers;
     (void)value_len;
     return NULL;
+}
+
+void sqlite_row_fill(struct sqlite_row *row)
+{
+    (void)row;
 }
 
 void sqlite_row_slice(struct sqlite_row *row, const struct bench_plan *plan, enum sqlite_way way,

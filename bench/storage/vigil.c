@@ -189,6 +189,11 @@ struct vigil_row {
     struct workload *load;
 };
 
+static bool is_mem(const struct vigil_row *row)
+{
+    return strcmp(row->engine, "mem") == 0;
+}
+
 struct vigil_row *vigil_row_new(const char *engine, const char *dir, uint32_t writers,
                                 size_t value_len)
 {
@@ -199,22 +204,40 @@ struct vigil_row *vigil_row_new(const char *engine, const char *dir, uint32_t wr
     return row;
 }
 
-/* The mem engine forgets at each close: then its load must begin anew too. */
-static void forget_if_mem(struct vigil_row *row)
+static void fill(struct vigil_store *store, struct workload *load)
 {
-    if (strcmp(row->engine, "mem") != 0)
+    struct bench_plan plan = {.ns = 60 * VG_NS_PER_S, .max_writes = workload_fill(load)};
+    struct bench_slice *slice = bench_alloc(1, sizeof *slice);
+    vigil_write(store, load, &plan, slice);
+    free(slice);
+}
+
+void vigil_row_fill(struct vigil_row *row)
+{
+    struct vigil_store store = {0};
+    if (is_mem(row))
         return;
+    vigil_store_open(&store, row->engine, row->dir, true);
+    fill(&store, row->load);
+    vigil_store_close(&store);
+}
+
+/* The mem engine forgets at each close: its load begins anew. */
+static void fill_mem(struct vigil_row *row, struct vigil_store *store)
+{
     struct workload *old = row->load;
     row->load = workload_new(old->n_writers, old->value_len, false);
     workload_free(old);
+    fill(store, row->load);
 }
 
 void vigil_row_slice(struct vigil_row *row, const struct bench_plan *plan,
                      struct bench_slice *ret_slice)
 {
     struct vigil_store store = {0};
-    forget_if_mem(row);
     vigil_store_open(&store, row->engine, row->dir, false);
+    if (is_mem(row))
+        fill_mem(row, &store);
     uint64_t written = bench_written();
     vigil_write(&store, row->load, plan, ret_slice);
     uint64_t begin = bench_now_ns();

@@ -81,6 +81,11 @@ uint64_t workload_keys(const struct workload *load)
     return keys;
 }
 
+uint64_t workload_fill(const struct workload *load)
+{
+    return (uint64_t)load->keys_first * load->n_writers;
+}
+
 static void make_room(struct wl_writer *w)
 {
     if (w->n_keys < w->cap)
@@ -95,7 +100,7 @@ void wl_next(struct wl_writer *w, struct wl_op *ret_op)
 {
     const struct workload *load = w->load;
     uint64_t bits = vg_rng_u64(&w->rng);
-    bool create = load->only_create || w->n_keys < load->keys_first || bits % 4 == 0;
+    bool create = load->only_create || w->n_keys < load->keys_first || bits % WL_CREATE_ONE_IN == 0;
     ret_op->slot = create ? w->n_keys : (uint32_t)(bits >> 32) % w->n_keys;
     ret_op->expect = create ? 0 : w->revs[ret_op->slot];
     wl_key(ret_op->key, w->id, ret_op->slot);

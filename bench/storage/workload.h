@@ -1,7 +1,8 @@
 /* workload.h - what is written: keys like Kubernetes', values of one size, creates and updates.
  * Every writer owns its keys, so that it always knows their revisions and no two requests under way
- * touch the same key. One write in four creates a key, the others update a random one that exists:
- * each engine sees the same mix however fast it is. Thread: one per writer. */
+ * touch the same key. Ten thousand keys are there before anything is timed; then one write in ten
+ * creates a key and the others update a random one that exists: each engine sees the same mix
+ * however fast it is. Thread: one per writer. */
 #ifndef BENCH_STORAGE_WORKLOAD_H
 #define BENCH_STORAGE_WORKLOAD_H
 
@@ -11,8 +12,8 @@
 #define WL_KEY_LEN 45 /* /registry/pods/namespace-00/app-0000-00000000 */
 /* 64 bytes: about what an object header of a pod takes beside its value. */
 #define WL_HEADER_LEN 64
-/* Keys over all writers before the mix begins: updates need something to choose from. */
-#define WL_KEYS_FIRST 2048
+#define WL_KEYS_FIRST 10000
+#define WL_CREATE_ONE_IN 10
 
 struct wl_writer {
     struct vg_rng rng;
@@ -43,6 +44,8 @@ void workload_free(struct workload *load);
 /* What the user has asked to store with one write. */
 size_t workload_bytes(const struct workload *load);
 uint64_t workload_keys(const struct workload *load);
+/* Writes that make the first keys: so many creates, whichever writers make them. */
+uint64_t workload_fill(const struct workload *load);
 
 void wl_key(char *ret_key, uint32_t writer, uint32_t slot);
 void wl_next(struct wl_writer *w, struct wl_op *ret_op);
