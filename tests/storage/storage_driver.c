@@ -148,13 +148,29 @@ void vg_drv_close_store(struct vg_drv *d)
         ;
 }
 
-void vg_drv_reopen(struct vg_drv *d)
+static void open_again(struct vg_drv *d)
 {
     struct vg_status status = {0};
-    vg_drv_close_store(d);
     int err = find_engine(d->engine)->open(&d->opts, &d->store, &status);
     if (err < 0)
         vg_drv_die(status.message[0] ? status.message : "reopen", err);
+}
+
+void vg_drv_reopen(struct vg_drv *d)
+{
+    vg_drv_close_store(d);
+    open_again(d);
+}
+
+void vg_drv_reopen_killed(struct vg_drv *d)
+{
+    const char *copy = vg_test_tmpdir();
+    vg_drv_copy_files(d->opts.dir, copy);
+    vg_drv_close_store(d);
+    if (d->tmpdir)
+        vg_test_tmpdir_remove(d->tmpdir);
+    d->opts.dir = d->tmpdir = copy;
+    open_again(d);
 }
 
 void vg_drv_close(struct vg_drv *d)

@@ -48,6 +48,10 @@ VG_CHECK int vg_drv_try_open(struct vg_drv *d, const char *engine,
 void vg_drv_attach(struct vg_drv *d, const struct vg_drv *host);
 /* Close and open again in the same directory; the clock and the loop stay. */
 void vg_drv_reopen(struct vg_drv *d);
+/* Open a copy of the files as they are now, which is what a process that was killed leaves behind,
+ * and drop the original. Nothing may be under way, a checkpoint neither: the files are copied one
+ * after the other. For engines with VG_DRV_DURABLE. */
+void vg_drv_reopen_killed(struct vg_drv *d);
 /* Close the store and run what it still answers; the loop stays, for looking at the answers. */
 void vg_drv_close_store(struct vg_drv *d);
 /* Everything, watches too; harmless after vg_drv_close_store. */

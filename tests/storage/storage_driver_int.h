@@ -9,4 +9,7 @@ _Noreturn void vg_drv_die(const char *what, int err);
  * whole process: drivers on several threads move each other's end, never before its time. */
 void vg_drv_watchdog(const char *what);
 
+/* Every file of one directory into another, which is there. */
+void vg_drv_copy_files(const char *from, const char *to);
+
 #endif

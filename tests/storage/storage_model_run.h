@@ -27,7 +27,8 @@ struct run {
     struct vg_rng rng;
     uint64_t seed, step;
     uint64_t next_value;
-    bool is_timed; /* the engine lives by the driver's clock */
+    bool is_timed;  /* the engine lives by the driver's clock */
+    bool is_killed; /* the store is never closed before it is opened again */
     struct run_watch watches[RUN_WATCHES];
 };
 

@@ -345,7 +345,10 @@ static void step_reopen(struct run *r)
 {
     if (!vg_drv_engine_has(engine, VG_DRV_DURABLE))
         return;
-    vg_drv_reopen(&r->d);
+    if (r->is_killed)
+        vg_drv_reopen_killed(&r->d);
+    else
+        vg_drv_reopen(&r->d);
     check_number(r, "the revision after reopening", vg_storage_revision(r->d.store), r->m.rev);
     check_number(r, "compacted after reopening", vg_storage_compacted(r->d.store), r->m.compacted);
     for (unsigned i = 0; i < RUN_WATCHES; i++) {
@@ -386,11 +389,13 @@ static void step(struct run *r)
     }
 }
 
-static void run_model(const struct vg_storage_opts *opts, uint64_t salt, uint64_t steps)
+static void run_model(const struct vg_storage_opts *opts, uint64_t salt, bool is_killed)
 {
+    uint64_t steps = vg_test_is_long() ? 60000 : 4000;
     struct run *r = vg_new(struct run);
     assert_non_null(r);
     r->seed = vg_test_seed();
+    r->is_killed = is_killed;
     r->is_timed = vg_drv_engine_has(engine, VG_DRV_FAKE_CLOCK);
     vg_rng_seed(&r->rng, r->seed + salt);
     model_init(&r->m, all_keys, KEYS);
@@ -408,7 +413,7 @@ static void run_model(const struct vg_storage_opts *opts, uint64_t salt, uint64_
 static void the_engine_does_what_the_model_does(void **state)
 {
     (void)state;
-    run_model(NULL, 1, vg_test_is_long() ? 60000 : 4000);
+    run_model(NULL, 1, false);
 }
 
 /* A checkpoint whenever time moves, so that the history is spread over all that an engine has. */
@@ -416,7 +421,18 @@ static void the_engine_does_what_the_model_does_with_many_checkpoints(void **sta
 {
     (void)state;
     struct vg_storage_opts opts = {.checkpoint_ms = 1, .unsafe_no_fsync = true};
-    run_model(&opts, 2, vg_test_is_long() ? 60000 : 4000);
+    run_model(&opts, 2, false);
+}
+
+/* No checkpoint ever: what is opened again comes from the log. */
+static void the_engine_does_what_the_model_does_when_it_is_killed(void **state)
+{
+    (void)state;
+    if (!vg_drv_engine_has(engine, VG_DRV_DURABLE))
+        skip();
+    struct vg_storage_opts opts = {.checkpoint_ms = 1000000000,
+                                   .checkpoint_bytes = (size_t)1 << 30};
+    run_model(&opts, 3, true);
 }
 
 int main(int argc, char **argv)
@@ -424,6 +440,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_engine_does_what_the_model_does),
         cmocka_unit_test(the_engine_does_what_the_model_does_with_many_checkpoints),
+        cmocka_unit_test(the_engine_does_what_the_model_does_when_it_is_killed),
     };
     if (argc < 2) {
         fprintf(stderr, "usage: %s <engine>\n", argv[0]);

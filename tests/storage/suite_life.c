@@ -268,6 +268,44 @@ static void history_is_whole_across_checkpoints_and_reopening(void **state)
         assert_int_equal(w->events[i].rec->rev, 2 + i);
 }
 
+/* The log has it all and the base nothing, where there is such a difference. */
+static void what_was_acknowledged_is_there_after_a_kill(void **state)
+{
+    struct vg_drv *d = *state;
+    vg_suite_need(d, VG_DRV_DURABLE);
+    vg_drv_put(d, "a", "1");
+    struct vg_op ops[] = {vg_drv_put_op("b", "2", 0), vg_drv_delete_op("a", 2),
+                          vg_drv_put_op("c", "3", 0)};
+    assert_err(vg_drv_run(d, ops, 3, NULL), 0);
+    vg_drv_put_ttl(d, "b", "4", 1000);
+    vg_drv_reopen_killed(d);
+    assert_int_equal(vg_storage_revision(d->store), 4);
+    assert_state(d, 0, "b=4@4 c=3@3");
+    assert_state(d, 2, "a=1@2");
+    struct vg_drv_watch *w = vg_drv_watch_all(d, 2);
+    vg_drv_advance_ms(d, 1000);
+    vg_drv_watch_events(w, 6);
+    assert_events(w, "2:a=1 3:b=2 3.1:a-(1) 3.2:c=3 4:b=4(2) 5:b-(4)");
+    assert_int_equal(vg_drv_put(d, "d", "5"), 6);
+}
+
+static void a_compaction_that_was_acknowledged_holds_after_a_kill(void **state)
+{
+    struct vg_drv *d = *state;
+    vg_suite_need(d, VG_DRV_DURABLE);
+    vg_suite_put_many(d, 20);
+    vg_suite_put_many(d, 20);
+    assert_err(vg_drv_compact(d, 30, NULL), 0);
+    vg_drv_reopen_killed(d);
+    assert_int_equal(vg_storage_compacted(d->store), 30);
+    struct vg_range range = {.keys = vg_drv_all(), .at = 29};
+    assert_fails(&range.req, vg_drv_range(d, &range), VIGIL_E_COMPACTED);
+    range = (struct vg_range){.keys = vg_drv_one(vg_suite_key(19)), .at = 30};
+    assert_err(vg_drv_range(d, &range), 0);
+    assert_recs(&range, "key0019=v@21");
+    vg_range_done(&range);
+}
+
 static void two_stores_know_nothing_of_each_other(void **state)
 {
     struct vg_drv *d = *state, other;
@@ -325,6 +363,8 @@ static const struct CMUnitTest tests[] = {
     VG_SUITE_TEST(a_reopened_store_is_the_same),
     VG_SUITE_TEST(a_watch_resumes_where_it_was_before_reopening),
     VG_SUITE_TEST(history_is_whole_across_checkpoints_and_reopening),
+    VG_SUITE_TEST(what_was_acknowledged_is_there_after_a_kill),
+    VG_SUITE_TEST(a_compaction_that_was_acknowledged_holds_after_a_kill),
     VG_SUITE_TEST(two_stores_know_nothing_of_each_other),
     VG_SUITE_TEST(the_counters_say_what_was_done),
     VG_SUITE_TEST(expired_keys_are_counted),

@@ -172,6 +172,8 @@ static void keys_of_any_bytes_are_kept_apart_and_in_order(void **state)
 {
     struct vg_drv *d = *state;
     put_odd_keys_backwards(d);
+    if (vg_drv_engine_has(d->engine, VG_DRV_DURABLE))
+        vg_drv_reopen(d);
     struct vg_range range = {.keys = vg_drv_all()};
     assert_err(vg_drv_range(d, &range), 0);
     assert_int_equal(range.n_recs, VG_ARRAY_LEN(odd_keys));
@@ -187,6 +189,8 @@ static void spans_of_any_bytes_hold_what_lies_between(void **state)
 {
     struct vg_drv *d = *state;
     put_odd_keys_backwards(d);
+    if (vg_drv_engine_has(d->engine, VG_DRV_DURABLE))
+        vg_drv_reopen(d);
     for (size_t i = 0; i < VG_ARRAY_LEN(odd_keys); i++) {
         for (size_t j = 0; j < VG_ARRAY_LEN(odd_keys); j++) {
             struct vg_range range = {.keys = {VG_KEYS_SPAN, odd_keys[i], odd_keys[j]}};

@@ -35,6 +35,25 @@ static void a_span_that_ends_where_it_starts_is_empty(void **state)
     assert_range(d, vg_drv_span("d", "b"), 0, "");
 }
 
+/* No key is so long; a range may still begin or end there. */
+static void a_range_may_be_bounded_by_what_no_key_can_be(void **state)
+{
+    struct vg_drv *d = *state;
+    char bound[700];
+    put_abcde(d);
+    memset(bound, 'b', sizeof bound);
+    struct vg_slice end = vg_slice(bound, sizeof bound);
+    assert_range(d, ((struct vg_keys){VG_KEYS_ONE, end, {0}}), 0, "");
+    assert_range(d, ((struct vg_keys){VG_KEYS_FROM, end, {0}}), 0, "c=v@2 d=v@6 e=v@4");
+    assert_range(d, ((struct vg_keys){VG_KEYS_SPAN, vg_slice_str("b"), end}), 0, "b=v@5");
+    assert_range(d, ((struct vg_keys){VG_KEYS_SPAN, end, vg_slice_str("d")}), 0, "c=v@2");
+    if (vg_drv_engine_has(d->engine, VG_DRV_DURABLE)) {
+        vg_drv_reopen(d);
+        assert_range(d, ((struct vg_keys){VG_KEYS_ONE, end, {0}}), 0, "");
+        assert_range(d, ((struct vg_keys){VG_KEYS_SPAN, end, vg_slice_str("e")}), 0, "c=v@2 d=v@6");
+    }
+}
+
 static void keys_contain_what_a_range_returns(void **state)
 {
     (void)state;
@@ -254,6 +273,7 @@ static void a_record_outlives_its_key_and_its_store(void **state)
 static const struct CMUnitTest tests[] = {
     VG_SUITE_TEST(a_range_holds_one_key_a_span_or_all_from_a_start),
     VG_SUITE_TEST(a_span_that_ends_where_it_starts_is_empty),
+    VG_SUITE_TEST(a_range_may_be_bounded_by_what_no_key_can_be),
     VG_SUITE_TEST(keys_contain_what_a_range_returns),
     VG_SUITE_TEST(a_limit_cuts_the_range_and_says_so),
     VG_SUITE_TEST(a_count_alone_returns_no_records),
