@@ -99,23 +99,29 @@ static void check_no_more(const struct fm *m, const struct look *l, size_t agree
 
 /* ---- F3: ranges ---- */
 
+static bool is_state(const struct fm_state *state, const struct vg_range *range)
+{
+    size_t n = 0;
+    for (unsigned key = 0; key < FM_KEYS; key++) {
+        if (!state->at[key])
+            continue;
+        if (n == range->n_recs || !fm_rec_equal(range->recs[n], state->at[key]))
+            return false;
+        n++;
+    }
+    return n == range->n_recs;
+}
+
 static void check_range(const struct fm *m, const struct look *l, vg_rev at)
 {
     struct fm_state state;
     struct vg_range range = {.keys = vg_drv_all(), .at = at};
-    size_t n = 0;
     fm_state_at(m, at, &state);
     int err = vg_drv_range(l->d, &range);
     if (err < 0)
         fail_msg("a range at %llu failed: %s", LLU(at), range.req.status.message);
-    for (unsigned key = 0; key < FM_KEYS; key++) {
-        if (!state.at[key])
-            continue;
-        if (n == range.n_recs || !fm_rec_equal(range.recs[n], state.at[key]))
-            fail_msg("a range at %llu disagrees with the log about k/%03u", LLU(at), key);
-        n++;
-    }
-    assert_int_equal(n, range.n_recs);
+    if (!is_state(&state, &range))
+        fail_msg("a range at %llu disagrees with the log", LLU(at));
     vg_range_done(&range);
 }
 
@@ -130,6 +136,23 @@ static void check_ranges(const struct fm *m, const struct look *l, struct vg_rng
         assert_int_equal(vg_drv_range(l->d, &range), VIGIL_E_COMPACTED);
         vg_range_done(&range);
     }
+}
+
+void fm_check_state(const struct fm *m, const struct fm_cut *cut, struct vg_drv *d)
+{
+    struct vg_range range = {.keys = vg_drv_all()};
+    struct fm_state state;
+    bool found = false;
+    assert_int_equal(vg_drv_range(d, &range), 0);
+    vg_rev must_have = fm_cut_must_have(m, cut);
+    for (vg_rev rev = must_have; rev <= m->rev && !found; rev++) {
+        fm_state_at(m, rev, &state);
+        found = is_state(&state, &range);
+    }
+    vg_range_done(&range);
+    if (!found)
+        fail_msg("revision %llu was acknowledged or seen, and what the store holds is older",
+                 LLU(must_have));
 }
 
 /* ---- F4: watches ---- */

@@ -104,6 +104,9 @@ enum fm_beyond {
     FM_OTHER,     /* as NOTHING, but instead of what was not certain at the cut there may be
                    * transactions whose outcome is unknown */
 };
+/* Does the store hold the state of some moment not before the cut, whatever its revisions are now?
+ * What is left to ask of a store that ran without syncs. */
+void fm_check_state(const struct fm *m, const struct fm_cut *cut, struct vg_drv *d);
 /* Check F1 to F4 of the store behind `d`. */
 void fm_check(struct fm *m, const struct fm_cut *cut, enum fm_beyond beyond, struct vg_drv *d,
               struct vg_rng *rng);

@@ -56,7 +56,7 @@ static struct vg_storage_opts small_store(const char *dir, const struct vg_clock
         .dir = dir,
         .clock = clock,
         .map_size = (size_t)1 << 28,
-        .checkpoint_bytes = 48u << 10,
+        .checkpoint_bytes = 64u << 10,
         .checkpoint_ms = 1000,
         .unsafe_no_fsync = no_sync,
     };
@@ -129,7 +129,12 @@ static void check_image(struct cutter *c, int i, bool keep, vg_rev *ret_rev, vg_
         return;
     }
     open_image(&d, dir);
-    fm_check(c->m, &c->cuts[i], FM_NOTHING, &d, &c->rng);
+    if (no_sync) {
+        fm_check_state(c->m, &c->cuts[i], &d);
+        keep = true;
+    } else {
+        fm_check(c->m, &c->cuts[i], FM_NOTHING, &d, &c->rng);
+    }
     *ret_rev = vg_storage_revision(d.store);
     *ret_compacted = vg_storage_compacted(d.store);
     if (!keep) {
@@ -231,11 +236,24 @@ static void every_acknowledged_write_survives_any_cut(void **state)
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(name, vg_test_tmpdir_setup, vg_test_tmpdir_teardown)
 
+static const struct CMUnitTest tests[] = {
+    CASE(every_acknowledged_write_survives_any_cut),
+};
+
+/* LMDB trusts its pages: opening what a cut left of an un-synced store may end the process. */
+static int run_in_child(void)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(cmocka_run_group_tests(tests, NULL, NULL) != 0);
+    if (child < 0 || waitpid(child, &status, 0) < 0)
+        return 2;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(every_acknowledged_write_survives_any_cut),
-    };
     no_sync = argc > 1 && strcmp(argv[1], "--no-sync") == 0;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return no_sync ? run_in_child() : cmocka_run_group_tests(tests, NULL, NULL);
 }
