@@ -1,6 +1,6 @@
 /* tidy_cmocka.h - lint only: clang-tidy reads every test with this before it.
- * A failed cmocka assertion leaves the test, but nothing in cmocka.h says so, and the analyzer would
- * walk on with a call that failed and the outputs it never wrote. */
+ * A failed cmocka assertion leaves the test, but nothing in cmocka.h says so, and the analyzer
+ * would walk on with a call that failed and the outputs it never wrote. */
 #ifndef VG_TIDY_CMOCKA_H
 #define VG_TIDY_CMOCKA_H
 

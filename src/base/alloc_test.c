@@ -118,8 +118,7 @@ static void the_fail_loop_fails_each_allocation_in_turn(void **state)
 {
     (void)state;
     uint64_t runs = 0, failed = 0;
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         void *a = vg_malloc(1), *b = vg_malloc(1);
         assert_int_equal(n, ++runs);
         assert_int_equal(!a, n == 1);

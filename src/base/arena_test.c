@@ -126,8 +126,7 @@ static void copies_are_the_same_bytes_elsewhere(void **state)
 static void no_memory_is_null_and_the_arena_stays_usable(void **state)
 {
     (void)state;
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         VG_AUTO(arena) a = {0};
         int failed = 0;
         for (int i = 0; i < 100; i++)

@@ -111,8 +111,7 @@ static void an_append_that_finds_no_memory_changes_nothing(void **state)
     (void)state;
     char text[200];
     memset(text, 't', sizeof text);
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         VG_AUTO(buf) b = {0};
         size_t before = 0;
         int r = vg_buf_append(&b, "start", 5);

@@ -177,8 +177,7 @@ static void random_traffic_agrees_with_a_naive_model(void **state)
 static void a_put_without_memory_changes_nothing(void **state)
 {
     (void)state;
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         VG_AUTO(map) m;
         char key[64];
         int r = 0, i = 0;

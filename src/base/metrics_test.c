@@ -263,8 +263,7 @@ static void without_memory_it_fails_cleanly_or_uses_the_overflow(void **state)
 {
     (void)state;
     int overflowed = 0;
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         VG_AUTO(buf) out = {0};
         int r = use_all(&out);
         if (!vg_test_alloc_failed())

@@ -190,8 +190,7 @@ static void comparing_survives_failing_allocations(void **state)
     (void)state;
     VG_AUTO(arena) arena = {0};
     struct vg_json a = large_object(&arena, 50, false), b = large_object(&arena, 50, true);
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         int r = vg_json_equal(&a, &b);
         assert_int_equal(r, vg_test_alloc_failed() ? -ENOMEM : 1);
     }

@@ -64,13 +64,11 @@ static void check_round_trip(const struct vg_json *root, unsigned flags)
 static void check_children(const struct vg_json *v)
 {
     uint32_t last = v->begin;
-    VG_JSON_FOREACH_ITEM(it, v)
-    {
+    VG_JSON_FOREACH_ITEM (it, v) {
         MUST(it->begin > v->begin && it->begin >= last && it->begin < it->end && it->end < v->end);
         last = it->end;
     }
-    VG_JSON_FOREACH_MEMBER(m, v)
-    {
+    VG_JSON_FOREACH_MEMBER (m, v) {
         MUST(m->key_begin > v->begin && m->key_begin >= last && m->value.begin > m->key_begin);
         MUST(m->value.begin < m->value.end && m->value.end < v->end);
         last = m->value.end;

@@ -23,8 +23,7 @@ static void must(bool ok)
 
 static bool is_test_only(const struct vg_json *patch)
 {
-    VG_JSON_FOREACH_ITEM(op, patch)
-    {
+    VG_JSON_FOREACH_ITEM (op, patch) {
         if (!vg_slice_eq(vg_json_text(vg_json_get_str(op, "op")), VG_SLICE_LIT("test")))
             return false;
     }

@@ -161,8 +161,7 @@ static struct vg_json model_merge(struct vg_arena *a, const struct vg_json *targ
     out = vg_json_object();
     if (vg_json_is(target, VG_JSON_OBJECT))
         assert_int_equal(vg_json_clone(a, target, &out), 0);
-    VG_JSON_FOREACH_MEMBER(m, patch)
-    {
+    VG_JSON_FOREACH_MEMBER (m, patch) {
         struct vg_slice key = vg_json_key(m);
         if (m->value.type == VG_JSON_NULL) {
             vg_json_object_remove(&out, key);
@@ -288,8 +287,7 @@ static void failing_allocations_leave_the_inputs_alone(void **state)
     large_text(&two, 40, 'k', true);
     struct vg_json *from = vg_doc(&mine, one.p), *to = vg_doc(&mine, two.p);
     struct vg_json *from_before = vg_doc(&mine, one.p), *to_before = vg_doc(&mine, two.p);
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         VG_AUTO(arena) a;
         struct vg_json d = vg_json_bool(true), v = d;
         struct vg_status st = {0};

@@ -193,8 +193,7 @@ static void a_failing_allocation_leaves_the_document_alone(void **state)
     VG_AUTO(arena) mine = {0};
     struct vg_json *doc = vg_doc(&mine, doc_text), *before = vg_doc(&mine, doc_text);
     struct vg_json *patch = vg_doc(&mine, patch_text);
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         VG_AUTO(arena) a;
         struct vg_json v = vg_json_bool(true);
         struct vg_status st = {0};

@@ -235,8 +235,7 @@ static void control_characters_are_not_shown(void **state)
 static void parsing_survives_failing_allocations(void **state)
 {
     (void)state;
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         VG_AUTO(arena) a;
         struct vg_json_pointer p = {NULL, 77};
         vg_arena_init(&a, 32, 0); /* a chunk per allocation */

@@ -19,8 +19,7 @@ struct vg_json_member *vg_json_member(const struct vg_json *obj, struct vg_slice
 {
     if (!vg_json_is(obj, VG_JSON_OBJECT))
         return NULL;
-    VG_JSON_FOREACH_MEMBER(m, obj)
-    {
+    VG_JSON_FOREACH_MEMBER (m, obj) {
         if (vg_slice_eq(vg_json_key(m), key))
             return m;
     }

@@ -62,8 +62,7 @@ int vg_json_measure(const struct vg_json *v, struct vg_json_measure *ret)
 static void forget_offsets(struct vg_json *v)
 {
     v->begin = v->end = 0;
-    VG_JSON_FOREACH_MEMBER(m, v)
-    {
+    VG_JSON_FOREACH_MEMBER (m, v) {
         m->key_begin = 0;
     }
 }

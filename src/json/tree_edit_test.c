@@ -91,8 +91,7 @@ static void failing_allocations_are_told(void **state)
     (void)state;
     VG_AUTO(arena) mine = {0};
     struct vg_json *v = vg_doc(&mine, "{'a':[1,{'b':'c'}],'d':null}");
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         VG_AUTO(arena) a;
         struct vg_json obj = vg_json_object();
         struct vg_json_measure m;

@@ -65,14 +65,11 @@ static void loops_over_members_and_items_do_nothing_on_other_types(void **state)
     VG_AUTO(arena) a = {0};
     struct vg_json *v = must_parse(&a, VG_SLICE_LIT("[{\"a\":1,\"b\":2},[3,4,5],6,{},[]]"));
     size_t members = 0, items = 0;
-    VG_JSON_FOREACH_ITEM(it, v)
-    {
-        VG_JSON_FOREACH_MEMBER(m, it)
-        {
+    VG_JSON_FOREACH_ITEM (it, v) {
+        VG_JSON_FOREACH_MEMBER (m, it) {
             members += m->key_n;
         }
-        VG_JSON_FOREACH_ITEM(inner, it)
-        {
+        VG_JSON_FOREACH_ITEM (inner, it) {
             items += inner->n;
         }
     }

@@ -360,8 +360,7 @@ static void loops_come_and_go_while_the_fake_clock_moves(void **state)
 static void a_failed_allocation_fails_new_and_leaks_nothing(void **state)
 {
     (void)state;
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         struct vg_loop *loop = NULL;
         int r = vg_loop_new(vg_clock_system(), &loop);
         assert_int_equal(r, vg_test_alloc_failed() ? -ENOMEM : 0);

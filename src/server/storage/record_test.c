@@ -231,8 +231,7 @@ static void lack_of_memory_is_reported_and_nothing_leaks(void **state)
     (void)state;
     struct vg_rec *r = sample(VG_REC_PUT);
     char *bytes = encoded(r);
-    VG_ALLOC_FAIL_LOOP(n)
-    {
+    VG_ALLOC_FAIL_LOOP (n) {
         struct vg_rec *made = NULL, *back = NULL;
         size_t used;
         int err =
