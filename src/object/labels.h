@@ -14,7 +14,8 @@
 /* Longest key and value that a label set can name. */
 #define VG_LABEL_BYTES_MAX 65535u
 
-struct vg_label_ref {
+/* Packed: an object's header keeps these where its bytes happen to lie, and they are read there. */
+struct __attribute__((packed)) vg_label_ref {
     uint32_t key, value; /* offsets from base */
     uint16_t key_n, value_n;
 };
