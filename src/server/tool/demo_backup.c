@@ -82,7 +82,7 @@ int vg_demo_backup(struct vg_demo *d, struct vg_status *reterr_status)
 {
     struct vg_backup b = {.path = d->backup};
     char size[VG_SIZE_TEXT_SIZE], count[VG_DEMO_NUMBER_SIZE];
-    size_t n;
+    size_t n = 0;
     uint64_t start = vg_clock_mono_ns(vg_clock_system());
     int r = vg_session_backup(&d->s, &b, reterr_status);
     uint64_t middle = vg_clock_mono_ns(vg_clock_system());

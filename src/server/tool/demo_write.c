@@ -217,7 +217,7 @@ int vg_demo_history(struct vg_demo *d, struct vg_status *reterr_status)
         .expect = d->acked[0],
     };
     vg_rev then = d->acked[0] + 99;
-    uint64_t n_then, n_now;
+    uint64_t n_then = 0, n_now = 0;
     int r = vg_session_change(&d->s, &gone, reterr_status);
     if (r == 0)
         r = count_at(d, then, &n_then, reterr_status);
