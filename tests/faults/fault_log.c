@@ -152,15 +152,33 @@ static uint64_t find_unanswered(const struct fm *m, const struct fm_state *befor
     return 0;
 }
 
-static void fail_group(const struct group *g, uint64_t id)
+/* What was sent about the same key: one of these should have been it. */
+static void print_suspects(const struct fm *m, unsigned key, vg_rev rev)
+{
+    for (uint64_t id = m->first; id <= m->last; id++) {
+        struct fm_spec spec;
+        fm_spec(m, id, &spec);
+        for (uint32_t i = 0; i < spec.n; i++)
+            if (spec.ops[i].key == key && (m->txns[id].rev == 0 || m->txns[id].rev + 20 > rev))
+                print_error("  transaction %llu.%u of %u: type %d, expect %llx, fate %d at %llu\n",
+                            (unsigned long long)id, i, spec.n, (int)spec.ops[i].type,
+                            (unsigned long long)spec.ops[i].expect, (int)m->txns[id].fate,
+                            (unsigned long long)m->txns[id].rev);
+    }
+}
+
+static void fail_group(const struct fm *m, const struct group *g, uint64_t id)
 {
     for (size_t i = 0; i < g->n; i++) {
         const struct vg_rec *r = g->events[i].rec;
         struct vg_slice key = vg_rec_key(r), head = vg_rec_header(r);
-        print_error("  %llu.%u %s %.*s, made by %.*s, %u bytes\n", (unsigned long long)r->rev,
-                    r->sub, vg_rec_is_delete(r) ? "delete" : "put", VG_SLICE_ARG(key),
-                    VG_SLICE_ARG(head), r->value_len);
+        print_error("  %llu.%u %s %.*s, made by %.*s, %u bytes, at %lld; before: %llu until %lld\n",
+                    (unsigned long long)r->rev, r->sub, vg_rec_is_delete(r) ? "delete" : "put",
+                    VG_SLICE_ARG(key), VG_SLICE_ARG(head), r->value_len, (long long)r->time_ms,
+                    (unsigned long long)r->prev_rev,
+                    g->events[i].prev ? (long long)g->events[i].prev->expires_ms : 0);
     }
+    print_suspects(m, key_number(g->events[0].rec), g->rev);
     if (id)
         fail_msg("revision %llu was acknowledged to transaction %llu, and this is not it",
                  (unsigned long long)g->rev, (unsigned long long)id);
@@ -172,12 +190,13 @@ static void check_group(struct fm *m, const struct fm_state *before, const struc
     uint64_t id = acknowledged_with(m, g->rev);
     if (id) {
         if (!is_txn(m, id, before, g))
-            fail_group(g, id);
-    } else if ((id = find_unanswered(m, before, g)) != 0) {
+            fail_group(m, g, id);
+    } else if (!is_expiry(before, g)) { /* first: a delete that is under way would fit as well */
+        id = find_unanswered(m, before, g);
+        if (!id)
+            fail_group(m, g, 0);
         m->txns[id].fate = FM_FOUND;
         m->txns[id].rev = g->rev;
-    } else if (!is_expiry(before, g)) {
-        fail_group(g, 0);
     }
     check_links(before, g);
 }

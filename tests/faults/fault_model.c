@@ -24,10 +24,14 @@ static size_t draw_length(struct vg_rng *rng)
     return (size_t)vg_rng_below(rng, dice < 97 ? 5000 : FM_VALUE_MAX);
 }
 
-static void draw_op(struct vg_rng *rng, struct fm_op *op, bool alone)
+/* Of several operations the first is a put: its value names the transaction. A delete that stands
+ * alone leaves no name in the log, but any two of the same key are alike. */
+static void draw_op(struct vg_rng *rng, struct fm_op *op, uint32_t i, uint32_t n)
 {
     uint64_t dice = vg_rng_below(rng, 100);
-    op->type = dice < 65 ? VG_OP_PUT : dice < 92 || alone ? VG_OP_DELETE : VG_OP_CHECK;
+    op->type = dice < 65 ? VG_OP_PUT : dice < 92 || n == 1 ? VG_OP_DELETE : VG_OP_CHECK;
+    if (i == 0 && n > 1)
+        op->type = VG_OP_PUT;
     op->expect = vg_rng_below(rng, 25) == 0 ? 0 : VG_EXPECT_ANY;
     if (op->type != VG_OP_PUT)
         return;
@@ -55,7 +59,7 @@ void fm_spec(const struct fm *m, uint64_t id, struct fm_spec *ret_spec)
             continue;
         struct fm_op *op = &spec.ops[spec.n++];
         op->key = key;
-        draw_op(&rng, op, n == 1);
+        draw_op(&rng, op, spec.n - 1, n);
     }
     *ret_spec = spec;
 }
