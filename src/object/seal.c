@@ -1,0 +1,423 @@
+/* seal.c - from a JSON object to a value and its header; see seal.h.
+ * The header is made from the finished text of the value, by one pass over its members that goes
+ * down only where a selectable field may be. Texts stay where they are; what is escaped in the
+ * value, and what a missing field reads as, is copied to the tail. */
+#include "seal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "header_int.h"
+#include "json/scan.h"
+
+/* A text by its place: in the value, or from value.n on in the tail. */
+struct ref {
+    uint32_t at, n;
+};
+
+/* One header in the making. */
+struct sealing {
+    const struct vg_obj_fields *fields;
+    struct vg_slice value;
+    struct ref name, ns, uid;
+    struct ref field[VG_OBJ_FIELDS_MAX];
+    uint32_t found;        /* bit i: field[i] is set */
+    struct vg_buf labels;  /* struct vg_label_ref, one after the other */
+    struct vg_buf tail;    /* copied texts */
+    struct vg_arena arena; /* unescaped texts on their way to the tail */
+    uint8_t flags;
+    struct vg_status *status;
+};
+
+static void sealing_init(struct sealing *s, const struct vg_obj_fields *fields,
+                         struct vg_slice value, struct vg_status *status)
+{
+    *s = (struct sealing){.fields = fields, .value = value, .status = status};
+    vg_buf_init(&s->labels, VG_OBJ_VALUE_MAX);
+    vg_buf_init(&s->tail, VG_OBJ_VALUE_MAX);
+    vg_arena_init(&s->arena, 0, 2 * VG_OBJ_VALUE_MAX);
+}
+
+static void sealing_done(struct sealing *s)
+{
+    vg_buf_done(&s->labels);
+    vg_buf_done(&s->tail);
+    vg_arena_done(&s->arena);
+}
+
+/* ---- texts ---- */
+
+static int copy_to_tail(struct sealing *s, struct vg_slice text, struct ref *ret)
+{
+    struct ref r = {(uint32_t)(s->value.n + s->tail.n), (uint32_t)text.n};
+    int err = vg_buf_append_slice(&s->tail, text);
+    if (err == 0)
+        *ret = r;
+    return err;
+}
+
+static struct ref place_in_value(const struct sealing *s, struct vg_slice text)
+{
+    return (struct ref){(uint32_t)(text.p - s->value.p), (uint32_t)text.n};
+}
+
+static bool is_string(struct vg_slice raw)
+{
+    return raw.n >= 2 && raw.p[0] == '"';
+}
+
+static bool is_escaped(struct vg_slice raw)
+{
+    return raw.n && memchr(raw.p, '\\', raw.n);
+}
+
+static int copy_string(struct sealing *s, struct vg_slice raw, struct ref *ret)
+{
+    struct vg_slice text;
+    int err = vg_json_raw_text(&s->arena, raw, &text);
+    return err < 0 ? err : copy_to_tail(s, text, ret);
+}
+
+static int ref_string(struct sealing *s, struct vg_slice raw, struct ref *ret)
+{
+    if (is_escaped(raw))
+        return copy_string(s, raw, ret);
+    *ret = place_in_value(s, vg_slice(raw.p + 1, raw.n - 2));
+    return 0;
+}
+
+/* ---- labels ---- */
+
+static struct vg_labels labels_of(const struct sealing *s)
+{
+    return (struct vg_labels){
+        .base = s->flags & VG_OBJ_LABELS_IN_TAIL ? s->tail.p : s->value.p,
+        .v = (const struct vg_label_ref *)(const void *)s->labels.p,
+        .n = (uint32_t)(s->labels.n / sizeof(struct vg_label_ref)),
+    };
+}
+
+/* The key or value of a label. A null value reads as the empty text, as in Go. */
+static int ref_label(struct sealing *s, struct vg_slice raw, struct ref *ret)
+{
+    *ret = (struct ref){0};
+    if (vg_slice_eq(raw, VG_SLICE_LIT("null")))
+        return 0;
+    if (!is_string(raw))
+        return vg_fail(s->status, VIGIL_E_INVALID, "a value in metadata.labels is not a string");
+    bool copy = s->flags & VG_OBJ_LABELS_IN_TAIL;
+    int err = copy ? copy_string(s, raw, ret) : ref_string(s, raw, ret);
+    if (err == 0 && ret->n > VG_LABEL_BYTES_MAX)
+        err = vg_fail(s->status, VIGIL_E_TOO_LARGE, "a label has %u bytes, the most is %u", ret->n,
+                      VG_LABEL_BYTES_MAX);
+    return err;
+}
+
+/* The place of a label's text as labels count it, from the base. */
+static uint32_t from_base(const struct sealing *s, struct ref r)
+{
+    bool in_tail = s->flags & VG_OBJ_LABELS_IN_TAIL;
+    return r.n == 0 ? 0 : in_tail ? r.at - (uint32_t)s->value.n : r.at;
+}
+
+static int add_label(struct sealing *s, const struct vg_json_raw *raw)
+{
+    struct ref key, value;
+    int err = ref_label(s, vg_slice(raw->key.p - 1, raw->key.n + 2), &key);
+    if (err == 0)
+        err = ref_label(s, raw->value, &value);
+    if (err < 0)
+        return err;
+    struct vg_label_ref label = {
+        .key = from_base(s, key),
+        .value = from_base(s, value),
+        .key_n = (uint16_t)key.n,
+        .value_n = (uint16_t)value.n,
+    };
+    return vg_buf_append(&s->labels, &label, sizeof label);
+}
+
+static int compare_labels(const void *a, const void *b, void *base)
+{
+    const struct vg_label_ref *x = a, *y = b;
+    return vg_slice_cmp(vg_slice((char *)base + x->key, x->key_n),
+                        vg_slice((char *)base + y->key, y->key_n));
+}
+
+/* Mostly they come sorted. */
+static int sort_labels(struct sealing *s)
+{
+    struct vg_labels l = labels_of(s);
+    if (vg_labels_is_sound(&l, VG_OBJ_VALUE_MAX))
+        return 0;
+    qsort_r(s->labels.p, l.n, sizeof(struct vg_label_ref), compare_labels, (char *)l.base);
+    if (!vg_labels_is_sound(&l, VG_OBJ_VALUE_MAX))
+        return vg_fail(s->status, VIGIL_E_INVALID, "metadata.labels has a key twice");
+    return 0;
+}
+
+/* One escape among them, and all are copied: they count from one base. */
+static int put_labels(struct sealing *s, struct vg_slice text)
+{
+    struct vg_json_iter it;
+    struct vg_json_raw raw;
+    if (vg_slice_eq(text, VG_SLICE_LIT("null")))
+        return 0;
+    int err = vg_json_iter_init(&it, text);
+    if (err < 0 || !it.is_object)
+        return vg_fail(s->status, VIGIL_E_INVALID, "metadata.labels is not an object");
+    if (is_escaped(text))
+        s->flags |= VG_OBJ_LABELS_IN_TAIL;
+    while ((err = vg_json_iter_next(&it, &raw)) > 0) {
+        err = add_label(s, &raw);
+        if (err < 0)
+            return err;
+    }
+    return err < 0 ? err : sort_labels(s);
+}
+
+/* ---- metadata ---- */
+
+static int put_meta_text(struct sealing *s, const char *key, struct vg_slice raw, struct ref *ret)
+{
+    if (vg_slice_eq(raw, VG_SLICE_LIT("null")))
+        return 0;
+    if (!is_string(raw))
+        return vg_fail(s->status, VIGIL_E_INVALID, "metadata.%s is not a string", key);
+    return ref_string(s, raw, ret);
+}
+
+static int put_meta_member(struct sealing *s, const struct vg_json_raw *raw)
+{
+    if (vg_json_raw_key_eq(raw->key, VG_SLICE_LIT("name")))
+        return put_meta_text(s, "name", raw->value, &s->name);
+    if (vg_json_raw_key_eq(raw->key, VG_SLICE_LIT("namespace")))
+        return put_meta_text(s, "namespace", raw->value, &s->ns);
+    if (vg_json_raw_key_eq(raw->key, VG_SLICE_LIT("uid")))
+        return put_meta_text(s, "uid", raw->value, &s->uid);
+    if (vg_json_raw_key_eq(raw->key, VG_SLICE_LIT("labels")))
+        return put_labels(s, raw->value);
+    if (vg_json_raw_key_eq(raw->key, VG_SLICE_LIT("deletionTimestamp")) && is_string(raw->value))
+        s->flags |= VG_OBJ_IS_DELETING;
+    return 0;
+}
+
+static int put_metadata(struct sealing *s)
+{
+    struct vg_json_step step = vg_json_step_key("metadata");
+    struct vg_slice text;
+    struct vg_json_iter it;
+    struct vg_json_raw raw;
+    int err = vg_json_find(s->value, &step, 1, &text);
+    if (err == 0)
+        err = vg_json_iter_init(&it, text);
+    if (err < 0)
+        return vg_fail(s->status, VIGIL_E_INVALID, "metadata is missing or not an object");
+    while ((err = vg_json_iter_next(&it, &raw)) > 0) {
+        err = raw.key.p ? put_meta_member(s, &raw) : 0;
+        if (err < 0)
+            return err;
+    }
+    if (err == 0 && s->name.n == 0)
+        err = vg_fail(s->status, VIGIL_E_INVALID, "metadata.name is missing or empty");
+    return err;
+}
+
+/* ---- fields ---- */
+
+static bool is_path_end(const struct vg_obj_field_def *def, uint32_t depth)
+{
+    return depth == VG_OBJ_PATH_MAX || !def->path[depth];
+}
+
+/* Which of the wanted fields lie at or below the member `key`. */
+static uint32_t fields_below(const struct sealing *s, struct vg_slice key, uint32_t wanted,
+                             uint32_t depth)
+{
+    uint32_t below = 0;
+    for (uint32_t i = 0; i < s->fields->n; i++) {
+        const struct vg_obj_field_def *def = &s->fields->v[i];
+        if ((wanted >> i & 1) && !is_path_end(def, depth) &&
+            vg_json_raw_key_eq(key, vg_slice_str(def->path[depth])))
+            below |= 1u << i;
+    }
+    return below;
+}
+
+/* Strings, numbers and booleans are values; all else reads as if it were missing. */
+static int put_field(struct sealing *s, uint32_t i, struct vg_slice raw)
+{
+    if (raw.n == 0 || raw.p[0] == '{' || raw.p[0] == '[' || raw.p[0] == 'n')
+        return 0;
+    s->found |= 1u << i;
+    if (is_string(raw))
+        return ref_string(s, raw, &s->field[i]);
+    s->field[i] = place_in_value(s, raw);
+    return 0;
+}
+
+static int put_fields_ending(struct sealing *s, struct vg_slice raw, uint32_t *fields,
+                             uint32_t depth)
+{
+    for (uint32_t i = 0; i < s->fields->n; i++) {
+        if (!(*fields >> i & 1) || !is_path_end(&s->fields->v[i], depth))
+            continue;
+        *fields &= ~(1u << i);
+        int err = put_field(s, i, raw);
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+/* Go through the members of `text` once, and down where a wanted field may be. Goes no deeper than
+ * the longest path. */
+static int put_fields(struct sealing *s, struct vg_slice text, uint32_t wanted, uint32_t depth)
+{
+    struct vg_json_iter it;
+    struct vg_json_raw raw;
+    if (vg_json_iter_init(&it, text) < 0 || !it.is_object)
+        return 0;
+    int err = 0;
+    while (wanted && (err = vg_json_iter_next(&it, &raw)) > 0) {
+        uint32_t below = fields_below(s, raw.key, wanted, depth);
+        wanted &= ~below;
+        err = put_fields_ending(s, raw.value, &below, depth + 1);
+        if (err == 0 && below)
+            err = put_fields(s, raw.value, below, depth + 1);
+        if (err < 0)
+            break;
+    }
+    return err < 0 ? err : 0;
+}
+
+static int put_missing(struct sealing *s)
+{
+    int err = 0;
+    for (uint32_t i = 0; i < s->fields->n && err == 0; i++) {
+        const char *missing = s->fields->v[i].missing;
+        if (!(s->found >> i & 1) && missing && *missing)
+            err = copy_to_tail(s, vg_slice_str(missing), &s->field[i]);
+    }
+    return err;
+}
+
+static int put_all_fields(struct sealing *s)
+{
+    uint32_t n = s->fields->n;
+    if (n > VG_OBJ_FIELDS_MAX ||
+        (s->fields->trigger >= n && s->fields->trigger != VG_OBJ_NO_TRIGGER))
+        return vg_fail(s->status, VIGIL_E_INVALID, "the kind's selectable fields are malformed");
+    uint32_t all = n == 32 ? UINT32_MAX : (1u << n) - 1;
+    int err = put_fields(s, s->value, all, 0);
+    return err < 0 ? err : put_missing(s);
+}
+
+/* ---- the header ---- */
+
+static void write_u32(char *p, uint32_t v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+static void write_ref(char *p, struct ref r)
+{
+    write_u32(p, r.at);
+    write_u32(p + 4, r.n);
+}
+
+static void write_fixed(const struct sealing *s, struct vg_obj_layout layout, char *p)
+{
+    p[VG_HEADER_AT_VERSION] = VG_OBJ_HEADER_VERSION;
+    p[VG_HEADER_AT_FLAGS] = (char)s->flags;
+    p[VG_HEADER_AT_FIELDS_N] = (char)s->fields->n;
+    p[VG_HEADER_AT_TRIGGER] = (char)s->fields->trigger;
+    write_u32(p + VG_HEADER_AT_VALUE_N, (uint32_t)s->value.n);
+    write_u32(p + VG_HEADER_AT_ITEM, layout.item_at);
+    write_u32(p + VG_HEADER_AT_REV, layout.rev_at);
+    write_u32(p + VG_HEADER_AT_LABELS_N, labels_of(s).n);
+    write_ref(p + VG_HEADER_AT_NAME, s->name);
+    write_ref(p + VG_HEADER_AT_NAMESPACE, s->ns);
+    write_ref(p + VG_HEADER_AT_UID, s->uid);
+    for (uint32_t i = 0; i < s->fields->n; i++)
+        write_ref(p + VG_HEADER_AT_FIELDS + (size_t)VG_HEADER_REF_SIZE * i, s->field[i]);
+}
+
+static int write_header(const struct sealing *s, struct vg_obj_layout layout, struct vg_buf *out)
+{
+    size_t fixed = VG_HEADER_AT_FIELDS + (size_t)VG_HEADER_REF_SIZE * s->fields->n;
+    int err = vg_buf_reserve(out, fixed + s->labels.n + s->tail.n);
+    if (err < 0)
+        return err;
+    write_fixed(s, layout, out->p + out->n);
+    out->n += fixed;
+    err = vg_buf_append_slice(out, vg_buf_slice(&s->labels)); /* these two have their room */
+    return err < 0 ? err : vg_buf_append_slice(out, vg_buf_slice(&s->tail));
+}
+
+int vg_obj_make_header(const struct vg_obj_fields *fields, struct vg_slice value,
+                       struct vg_obj_layout layout, struct vg_buf *out,
+                       struct vg_status *reterr_status)
+{
+    struct sealing s;
+    if (value.n > VG_OBJ_VALUE_MAX)
+        return vg_fail(reterr_status, VIGIL_E_TOO_LARGE, "the object has %zu bytes", value.n);
+    sealing_init(&s, fields, value, reterr_status);
+    int err = put_metadata(&s);
+    if (err == 0)
+        err = put_all_fields(&s);
+    if (err == 0)
+        err = write_header(&s, layout, out);
+    sealing_done(&s);
+    return err;
+}
+
+/* ---- both steps ---- */
+
+void vg_obj_sealed_done(struct vg_obj_sealed *s)
+{
+    vg_buf_done(&s->value);
+    vg_buf_done(&s->header);
+}
+
+static int seal(const struct vg_obj_fields *fields, const struct vg_json *object,
+                struct vg_obj_sealed *s, struct vg_status *status)
+{
+    struct vg_obj_layout layout;
+    int err = vg_obj_write_canonical(&s->value, object, &layout, status);
+    if (err < 0)
+        return err;
+    return vg_obj_make_header(fields, vg_buf_slice(&s->value), layout, &s->header, status);
+}
+
+int vg_obj_seal(const struct vg_obj_fields *fields, const struct vg_json *object,
+                struct vg_obj_sealed *s, struct vg_status *reterr_status)
+{
+    vg_buf_clear(&s->value);
+    vg_buf_clear(&s->header);
+    int err = seal(fields, object, s, reterr_status);
+    if (err < 0) {
+        vg_buf_clear(&s->value);
+        vg_buf_clear(&s->header);
+    }
+    return err;
+}
+
+int vg_obj_seal_text(const struct vg_obj_fields *fields, struct vg_slice text,
+                     struct vg_arena *arena, struct vg_obj_sealed *s,
+                     struct vg_status *reterr_status)
+{
+    struct vg_json *object;
+    vg_buf_clear(&s->value);
+    vg_buf_clear(&s->header);
+    int err = vg_json_parse(arena, text, NULL, &object, reterr_status);
+    return err < 0 ? err : vg_obj_seal(fields, object, s, reterr_status);
+}
+
+uint32_t vg_obj_fields_find(const struct vg_obj_fields *fields, struct vg_slice label)
+{
+    for (uint32_t i = 0; i < fields->n; i++)
+        if (vg_slice_eq(label, vg_slice_str(fields->v[i].label)))
+            return i;
+    return VG_OBJ_NO_TRIGGER;
+}
