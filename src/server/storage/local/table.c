@@ -31,7 +31,9 @@ struct vg_table {
     uint8_t levels;
     uint64_t random;
     struct recs log;
-    struct recs staged;    /* the writer's; owns a reference each */
+    struct recs staged;                  /* the writer's; owns a reference each */
+    struct vg_table_node **staged_nodes; /* of each, so that publishing need not search */
+    size_t staged_nodes_cap;
     struct recs deadlines; /* a binary heap; owns a reference each */
     size_t bytes;
 };
@@ -224,6 +226,7 @@ void vg_table_unref(struct vg_table *t)
     }
     recs_done(&t->log);
     recs_done(&t->staged);
+    vg_free(t->staged_nodes);
     recs_done(&t->deadlines);
     vg_mutex_done(&t->mu);
     vg_free(t);
@@ -242,13 +245,27 @@ const struct vg_rec *vg_table_newest(struct vg_table *t, struct vg_slice key)
     return node->n ? node->versions[node->n - 1] : NULL;
 }
 
+static int staged_nodes_reserve(struct vg_table *t, size_t n)
+{
+    if (n <= t->staged_nodes_cap)
+        return 0;
+    size_t cap = VG_MAX(n, VG_MAX(t->staged_nodes_cap * 2, (size_t)64));
+    struct vg_table_node **nodes =
+        vg_reallocarray(t->staged_nodes, cap, sizeof(struct vg_table_node *));
+    if (!nodes)
+        return -ENOMEM;
+    t->staged_nodes = nodes;
+    t->staged_nodes_cap = cap;
+    return 0;
+}
+
 /* All memory that publishing rec will need. Counts what is staged already: each staged change takes
  * at most one log entry, one version of its node and one deadline. */
 static int reserve_locked(struct vg_table *t, struct vg_rec *rec, struct vg_table_node **ret_node)
 {
     size_t staged = t->staged.n + 1;
-    if (recs_reserve(&t->staged, 1) < 0 || recs_reserve(&t->log, staged) < 0 ||
-        recs_reserve(&t->deadlines, staged) < 0)
+    if (recs_reserve(&t->staged, 1) < 0 || staged_nodes_reserve(t, staged) < 0 ||
+        recs_reserve(&t->log, staged) < 0 || recs_reserve(&t->deadlines, staged) < 0)
         return -ENOMEM;
     struct vg_table_node *node = find_or_add(t, vg_rec_key(rec));
     if (!node)
@@ -276,6 +293,7 @@ int vg_table_stage(struct vg_table *t, struct vg_rec *take_rec)
         return r;
     }
     node->staged = take_rec;
+    t->staged_nodes[t->staged.n] = node;
     t->staged.v[t->staged.n++] = take_rec;
     return 0;
 }
@@ -345,9 +363,8 @@ static void heap_pop(struct recs *h)
     h->v[i] = last;
 }
 
-static void publish_locked(struct vg_table *t, struct vg_rec *rec)
+static void publish_locked(struct vg_table *t, struct vg_table_node *node, struct vg_rec *rec)
 {
-    struct vg_table_node *node = find_exact(t, vg_rec_key(rec));
     node->versions[node->n++] = vg_rec_ref(rec);
     node->staged = NULL;
     if (rec->expires_ms)
@@ -360,7 +377,7 @@ void vg_table_publish(struct vg_table *t)
 {
     vg_mutex_lock(&t->mu);
     for (size_t i = 0; i < t->staged.n; i++)
-        publish_locked(t, t->staged.v[i]);
+        publish_locked(t, t->staged_nodes[i], t->staged.v[i]);
     t->staged.n = 0;
     vg_mutex_unlock(&t->mu);
 }
