@@ -47,7 +47,7 @@ static const struct option_row {
 } rows[] = {
 #define AT(field) offsetof(struct vg_options, field)
     {"dir", "DIR", TEXT, AT(dir), ANY & ~C(RESTORE),
-     "the store; else $VIGIL_STORE_DIR, else ./" DIR_DEFAULT},
+     "where the store is; else $VIGIL_STORE_DIR,\nelse ./" DIR_DEFAULT},
     {"output", "text|json", OUTPUT, AT(is_json), ANSWERS, "how to print answers; text unless said"},
     {"pretty", NULL, FLAG, AT(is_pretty), ANSWERS, "lay JSON out over several lines"},
     {"raw", NULL, FLAG, AT(is_raw), C(GET), "the exact bytes, even on a terminal"},

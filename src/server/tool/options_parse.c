@@ -1,5 +1,5 @@
-/* parse.c - numbers and durations from the command line. Strict: what is not wholly understood is
- * refused, since a wrong revision can delete history. */
+/* options_parse.c - numbers and durations from the command line. Strict: what is not wholly
+ * understood is refused, since a wrong revision can delete history. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
