@@ -129,13 +129,12 @@ static int print_record(const struct vg_options *o, const struct vg_rec *rec,
 int vg_cmd_get(const struct vg_options *o, struct vg_status *reterr_status)
 {
     VG_AUTO(session) s = {0};
-    struct vg_rec *rec;
+    struct vg_rec *rec = NULL;
     int r = vg_cmd_open(&s, o, reterr_status);
     if (r == 0)
         r = vg_session_get(&s, vg_slice_str(o->args[0]), o->at, &rec, reterr_status);
-    if (r < 0)
-        return r;
-    r = print_record(o, rec, reterr_status);
+    if (r == 0)
+        r = print_record(o, rec, reterr_status);
     vg_rec_unref(rec);
     return r;
 }
