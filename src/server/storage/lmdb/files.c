@@ -26,11 +26,15 @@ static int sync_parent(const char *path)
 
 static int make_dir(const char *path, struct vg_status *reterr_status)
 {
-    if (mkdir(path, 0700) == 0)
-        return sync_parent(path);
-    if (errno == EEXIST)
+    int err = mkdir(path, 0700) < 0 ? -errno : 0;
+    if (err == -EEXIST)
         return 0;
-    int err = -errno;
+    if (err == 0) {
+        err = sync_parent(path);
+        if (err == 0)
+            return 0;
+        rmdir(path); /* or the next start would take it for one that is there for good */
+    }
     return vg_fail(reterr_status, err, "cannot make the directory %s: %s", path, vg_err_text(err));
 }
 
@@ -144,20 +148,25 @@ int vg_dir_lock(int dirfd, const char *path, int *ret_lockfd, struct vg_status *
     return 0;
 }
 
-int vg_write_at(int fd, const void *p, size_t n, off_t at)
+int vg_write_some_at(int fd, const void *p, size_t n, off_t at, size_t *ret_done)
 {
     const char *from = p;
-    while (n) {
-        ssize_t w = pwrite(fd, from, n, at);
+    *ret_done = 0;
+    while (*ret_done < n) {
+        ssize_t w = pwrite(fd, from + *ret_done, n - *ret_done, at + (off_t)*ret_done);
         if (w < 0 && errno == EINTR)
             continue;
         if (w <= 0)
             return w < 0 ? -errno : -EIO;
-        from += w;
-        n -= (size_t)w;
-        at += w;
+        *ret_done += (size_t)w;
     }
     return 0;
+}
+
+int vg_write_at(int fd, const void *p, size_t n, off_t at)
+{
+    size_t done;
+    return vg_write_some_at(fd, p, n, at, &done);
 }
 
 ssize_t vg_read_at(int fd, void *p, size_t n, off_t at)

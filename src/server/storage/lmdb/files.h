@@ -25,7 +25,9 @@ VG_CHECK int vg_dir_must_be_empty(int dirfd, const char *path, struct vg_status 
 VG_CHECK int vg_dir_lock(int dirfd, const char *path, int *ret_lockfd,
                          struct vg_status *reterr_status);
 
-/* All or an error; -EIO for a write that makes no progress. */
+/* All or an error; -EIO for a write that makes no progress. *ret_done, set in either case: how many
+ * bytes were written. */
+VG_CHECK int vg_write_some_at(int fd, const void *p, size_t n, off_t at, size_t *ret_done);
 VG_CHECK int vg_write_at(int fd, const void *p, size_t n, off_t at);
 /* Reads up to n bytes; how many there were. */
 VG_CHECK ssize_t vg_read_at(int fd, void *p, size_t n, off_t at);

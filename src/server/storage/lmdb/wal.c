@@ -151,15 +151,28 @@ static bool is_full(int err)
     return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
 }
 
+/* A frame that did not fit may be whole but for its padding: before the answer is that nothing
+ * happened, that must be true on the disk. What is zeroed was written just now, so it has room. */
+static int fail_full(struct vg_wal *w, int fd, size_t written)
+{
+    if (written == 0)
+        return VIGIL_E_STORE_FULL;
+    int r = vg_write_at(fd, zeros, VG_MIN(written, sizeof(struct wal_frame)), (off_t)w->offset);
+    if (r < 0 || (!w->no_sync && fdatasync(fd) < 0))
+        return VIGIL_E_UNKNOWN_OUTCOME;
+    return VIGIL_E_STORE_FULL;
+}
+
 int vg_wal_append(struct vg_wal *w, struct vg_rec *const *recs, size_t n)
 {
     int r = build_frame(w, recs, n);
     if (r < 0)
-        return VIGIL_E_STORE_FULL; /* of memory: nothing was written */
+        return r; /* nothing was written */
     int fd = w->fd[w->gen & 1];
-    r = vg_write_at(fd, w->frame.p, w->frame.n, (off_t)w->offset);
-    if (r < 0) /* a frame that did not fit is not whole, so it is void; of others nobody can say */
-        return is_full(r) ? VIGIL_E_STORE_FULL : VIGIL_E_UNKNOWN_OUTCOME;
+    size_t written;
+    r = vg_write_some_at(fd, w->frame.p, w->frame.n, (off_t)w->offset, &written);
+    if (r < 0)
+        return is_full(r) ? fail_full(w, fd, written) : VIGIL_E_UNKNOWN_OUTCOME;
     write_ahead(w, fd, w->offset + w->frame.n);
     if (!w->no_sync && fdatasync(fd) < 0)
         return VIGIL_E_UNKNOWN_OUTCOME;
