@@ -6,22 +6,30 @@
 #ifndef VG_OBJECT_PREDICATE_H
 #define VG_OBJECT_PREDICATE_H
 
+#include "field_selector.h"
 #include "header.h"
+#include "label_selector.h"
 #include "seal.h"
 #include "splice.h"
 
 struct vg_obj_predicate;
 
-/* All slices are borrowed for the call; empty means no restriction. */
+/* How a resolved field selector names what every kind has; its other indexes are those of the
+ * kind's struct vg_obj_fields. */
+#define VG_OBJ_FIELD_NAME (UINT32_MAX - 1)
+#define VG_OBJ_FIELD_NAMESPACE (UINT32_MAX - 2)
+
 struct vg_obj_predicate_opts {
-    const struct vg_obj_fields *fields; /* the kind's; must outlive the predicate */
-    struct vg_slice ns, name;           /* from the URL */
-    struct vg_slice label_selector;     /* as in the query */
-    struct vg_slice field_selector;
+    const struct vg_obj_fields *fields; /* the kind's */
+    struct vg_slice ns, name;           /* from the URL, borrowed; empty means any */
+    /* Consumed, also by a failing call; NULL means any. Terms of the field selector that are not
+     * resolved yet are looked up among `fields`, metadata.name and metadata.namespace; who wants
+     * aliases and kube-apiserver's words for a kind resolves before. */
+    const struct vg_label_selector *take_labels;
+    const struct vg_field_selector *take_fields;
 };
 
-/* One reference in *ret. -ENOMEM, VIGIL_E_INVALID or the selectors' errors with kube-apiserver's
- * sentence. */
+/* One reference in *ret. VIGIL_E_INVALID: the kind has no such field; -ENOMEM. */
 VG_CHECK int vg_obj_predicate_new(const struct vg_obj_predicate_opts *opts,
                                   struct vg_obj_predicate **ret, struct vg_status *reterr_status);
 struct vg_obj_predicate *vg_obj_predicate_ref(const struct vg_obj_predicate *p);
@@ -38,8 +46,12 @@ enum vg_obj_change vg_obj_predicate_change(const struct vg_obj_predicate *p,
                                            const struct vg_obj_header *before,
                                            const struct vg_obj_header *after);
 
-/* What every matching object must have; false: not pinned. Valid as long as the predicate. Two
- * different pins of one thing leave the first; the predicate then matches nothing. */
+/* Bytes held, for accounting. */
+size_t vg_obj_predicate_size(const struct vg_obj_predicate *p);
+
+/* What every matching object must have; false: not pinned. Valid as long as the predicate. Of two
+ * pins of one thing the URL's counts, then the first in the selector; if they differ, nothing
+ * matches. A pin may be the empty text: pods that are not scheduled. */
 bool vg_obj_predicate_namespace(const struct vg_obj_predicate *p, struct vg_slice *ret_ns);
 bool vg_obj_predicate_name(const struct vg_obj_predicate *p, struct vg_slice *ret_name);
 bool vg_obj_predicate_trigger(const struct vg_obj_predicate *p, struct vg_slice *ret_value);

@@ -1,0 +1,262 @@
+/* predicate.c - see predicate.h. The pins are found once, when a predicate is made; they repeat
+ * what the selectors say, which stay the judges of what matches. */
+#include "predicate.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+
+struct pin {
+    struct vg_slice value;
+    bool is_set;
+};
+
+struct vg_obj_predicate {
+    _Atomic uint32_t refs;
+    struct vg_slice ns, name; /* from the URL; empty: any */
+    const struct vg_label_selector *labels;
+    const struct vg_field_selector *fields; /* resolved */
+    bool has_labels, has_fields;            /* they restrict something */
+    struct pin pin_ns, pin_name, pin_trigger;
+    size_t size;
+    char bytes[]; /* what ns and name point to */
+};
+
+/* ---- resolving ---- */
+
+/* metadata.name, metadata.namespace and the kind's own. */
+static uint32_t label_table(const struct vg_obj_fields *fields,
+                            struct vg_field_label table[VG_OBJ_FIELDS_MAX + 2])
+{
+    uint32_t n = 0;
+    table[n++] =
+        (struct vg_field_label){.name = VG_SLICE_LIT("metadata.name"), .index = VG_OBJ_FIELD_NAME};
+    table[n++] = (struct vg_field_label){.name = VG_SLICE_LIT("metadata.namespace"),
+                                         .index = VG_OBJ_FIELD_NAMESPACE};
+    for (uint32_t i = 0; i < fields->n; i++)
+        table[n++] = (struct vg_field_label){.name = vg_slice_str(fields->v[i].label), .index = i};
+    return n;
+}
+
+static int resolve(const struct vg_obj_fields *fields, const struct vg_field_selector *s,
+                   const struct vg_field_selector **ret, struct vg_status *status)
+{
+    struct vg_field_label table[VG_OBJ_FIELDS_MAX + 2];
+    VG_AUTO(buf) message;
+    vg_buf_init(&message, 0);
+    struct vg_field_labels labels = {
+        .v = table, .n = label_table(fields, table), .refusal = VG_FIELD_NOT_SUPPORTED};
+    int err = vg_field_selector_resolve(s, &labels, ret, &message);
+    if (err < 0 && message.n)
+        return vg_fail(status, err, "%.*s", VG_SLICE_ARG(vg_buf_slice(&message)));
+    return err;
+}
+
+static bool is_resolved(const struct vg_field_selector *s)
+{
+    for (uint32_t i = 0; i < vg_field_selector_count(s); i++)
+        if (vg_field_selector_at(s, i)->index == VG_FIELD_UNRESOLVED)
+            return false;
+    return true;
+}
+
+static bool are_indexes_known(const struct vg_obj_fields *fields, const struct vg_field_selector *s)
+{
+    for (uint32_t i = 0; i < vg_field_selector_count(s); i++) {
+        uint32_t index = vg_field_selector_at(s, i)->index;
+        if (index >= fields->n && index != VG_OBJ_FIELD_NAME && index != VG_OBJ_FIELD_NAMESPACE)
+            return false;
+    }
+    return true;
+}
+
+/* ---- making ---- */
+
+static void set_pin(struct pin *pin, struct vg_slice value)
+{
+    if (!pin->is_set)
+        *pin = (struct pin){value, true};
+}
+
+static void find_pins(struct vg_obj_predicate *p, uint32_t trigger)
+{
+    if (p->ns.n)
+        set_pin(&p->pin_ns, p->ns);
+    if (p->name.n)
+        set_pin(&p->pin_name, p->name);
+    for (uint32_t i = 0; i < vg_field_selector_count(p->fields); i++) {
+        const struct vg_field_term *term = vg_field_selector_at(p->fields, i);
+        if (term->op != VG_FIELD_EQUALS)
+            continue;
+        if (term->index == VG_OBJ_FIELD_NAMESPACE)
+            set_pin(&p->pin_ns, term->value);
+        else if (term->index == VG_OBJ_FIELD_NAME)
+            set_pin(&p->pin_name, term->value);
+        else if (term->index == trigger)
+            set_pin(&p->pin_trigger, term->value);
+    }
+}
+
+static struct vg_slice keep(char **at, struct vg_slice s)
+{
+    struct vg_slice kept = vg_slice(*at, s.n);
+    if (s.n)
+        memcpy(*at, s.p, s.n);
+    *at += s.n;
+    return kept;
+}
+
+/* Owns labels and fields from then on. NULL: out of memory, and they are still the caller's. */
+static struct vg_obj_predicate *build(const struct vg_obj_predicate_opts *opts,
+                                      const struct vg_label_selector *labels,
+                                      const struct vg_field_selector *fields)
+{
+    size_t size = sizeof(struct vg_obj_predicate) + opts->ns.n + opts->name.n;
+    struct vg_obj_predicate *p = vg_calloc(1, size);
+    if (!p)
+        return NULL;
+    char *at = p->bytes;
+    atomic_init(&p->refs, 1);
+    p->ns = keep(&at, opts->ns);
+    p->name = keep(&at, opts->name);
+    p->labels = labels;
+    p->fields = fields;
+    p->has_labels = !vg_label_selector_is_everything(labels);
+    p->has_fields = !vg_field_selector_is_everything(fields);
+    p->size = size + vg_label_selector_size(labels) + vg_field_selector_size(fields);
+    find_pins(p, opts->fields->trigger);
+    return p;
+}
+
+static int make(const struct vg_obj_predicate_opts *opts, const struct vg_label_selector *labels,
+                const struct vg_field_selector *fields, struct vg_obj_predicate **ret,
+                struct vg_status *status)
+{
+    if (!are_indexes_known(opts->fields, fields))
+        return vg_fail(status, VIGIL_E_INVALID, "a field of the selector is not one of the kind");
+    struct vg_obj_predicate *p = build(opts, labels, fields);
+    if (!p)
+        return -ENOMEM;
+    *ret = p;
+    return 0;
+}
+
+/* Puts the resolved selector in the place of *s, which it frees. */
+static int resolve_own(const struct vg_obj_fields *fields, const struct vg_field_selector **s,
+                       struct vg_status *status)
+{
+    const struct vg_field_selector *resolved = NULL;
+    int err = is_resolved(*s) ? 0 : resolve(fields, *s, &resolved, status);
+    if (resolved) {
+        vg_field_selector_free(*s);
+        *s = resolved;
+    }
+    return err;
+}
+
+int vg_obj_predicate_new(const struct vg_obj_predicate_opts *opts, struct vg_obj_predicate **ret,
+                         struct vg_status *reterr_status)
+{
+    const struct vg_label_selector *labels = opts->take_labels;
+    const struct vg_field_selector *fields = opts->take_fields;
+    labels = labels ? labels : vg_label_selector_everything();
+    fields = fields ? fields : vg_field_selector_everything();
+    int err = opts->fields->n > VG_OBJ_FIELDS_MAX ? VIGIL_E_INVALID : 0;
+    if (err == 0)
+        err = resolve_own(opts->fields, &fields, reterr_status);
+    if (err == 0)
+        err = make(opts, labels, fields, ret, reterr_status);
+    if (err < 0) {
+        vg_label_selector_free(labels);
+        vg_field_selector_free(fields);
+    }
+    return err;
+}
+
+struct vg_obj_predicate *vg_obj_predicate_ref(const struct vg_obj_predicate *p)
+{
+    struct vg_obj_predicate *own = (struct vg_obj_predicate *)p; /* the count is all that changes */
+    atomic_fetch_add_explicit(&own->refs, 1, memory_order_relaxed);
+    return own;
+}
+
+struct vg_obj_predicate *vg_obj_predicate_unref(const struct vg_obj_predicate *p)
+{
+    struct vg_obj_predicate *own = (struct vg_obj_predicate *)p;
+    if (own && atomic_fetch_sub_explicit(&own->refs, 1, memory_order_release) == 1) {
+        (void)atomic_load_explicit(&own->refs, memory_order_acquire); /* as a fence; TSan sees it */
+        vg_label_selector_free(own->labels);
+        vg_field_selector_free(own->fields);
+        vg_free(own);
+    }
+    return NULL;
+}
+
+/* ---- matching ---- */
+
+static struct vg_slice get_field(const void *object, const struct vg_field_term *term)
+{
+    const struct vg_obj_header *h = object;
+    if (term->index == VG_OBJ_FIELD_NAME)
+        return vg_obj_name(h);
+    if (term->index == VG_OBJ_FIELD_NAMESPACE)
+        return vg_obj_namespace(h);
+    return vg_obj_field(h, term->index);
+}
+
+bool vg_obj_predicate_matches(const struct vg_obj_predicate *p, const struct vg_obj_header *h)
+{
+    if (p->ns.n && !vg_slice_eq(p->ns, vg_obj_namespace(h)))
+        return false;
+    if (p->name.n && !vg_slice_eq(p->name, vg_obj_name(h)))
+        return false;
+    if (p->has_fields && !vg_field_selector_matches(p->fields, get_field, h))
+        return false;
+    return !p->has_labels || vg_label_selector_matches(p->labels, &h->labels);
+}
+
+bool vg_obj_predicate_is_all(const struct vg_obj_predicate *p)
+{
+    return p->ns.n == 0 && p->name.n == 0 && !p->has_fields && !p->has_labels;
+}
+
+enum vg_obj_change vg_obj_predicate_change(const struct vg_obj_predicate *p,
+                                           const struct vg_obj_header *before,
+                                           const struct vg_obj_header *after)
+{
+    bool was = before && vg_obj_predicate_matches(p, before);
+    bool is = after && vg_obj_predicate_matches(p, after);
+    if (was)
+        return is ? VG_OBJ_MODIFIED : VG_OBJ_DELETED;
+    return is ? VG_OBJ_ADDED : VG_OBJ_NONE;
+}
+
+/* ---- pins ---- */
+
+static bool get_pin(const struct pin *pin, struct vg_slice *ret)
+{
+    if (pin->is_set)
+        *ret = pin->value;
+    return pin->is_set;
+}
+
+bool vg_obj_predicate_namespace(const struct vg_obj_predicate *p, struct vg_slice *ret_ns)
+{
+    return get_pin(&p->pin_ns, ret_ns);
+}
+
+bool vg_obj_predicate_name(const struct vg_obj_predicate *p, struct vg_slice *ret_name)
+{
+    return get_pin(&p->pin_name, ret_name);
+}
+
+bool vg_obj_predicate_trigger(const struct vg_obj_predicate *p, struct vg_slice *ret_value)
+{
+    return get_pin(&p->pin_trigger, ret_value);
+}
+
+size_t vg_obj_predicate_size(const struct vg_obj_predicate *p)
+{
+    return p->size;
+}
