@@ -142,8 +142,8 @@ ok --dir hurt check
 grep -abo rottenvalue hurt/data.mdb | cut -d : -f 1 | while read -r at; do
     printf R | dd of=hurt/data.mdb bs=1 seek="$at" conv=notrunc status=none
 done
-refused 7 '' --dir hurt check
-refused 7 '' --dir hurt get b
+refused 7 'restore from a backup' --dir hurt check
+refused 7 'brings a backup back' --dir hurt get b
 ok --dir hurt get a
 ok --dir hurt backup hurt.copy
 refused 7 'is damaged' restore hurt.copy healed

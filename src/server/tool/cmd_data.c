@@ -106,8 +106,10 @@ int vg_cmd_del(const struct vg_options *o, struct vg_status *reterr_status)
     if (r < 0)
         return r;
     if (!c.prev_rev)
-        return vg_fail(reterr_status, VIGIL_E_NOT_FOUND,
-                       "there is no key '%s'; nothing was changed", o->args[0]);
+        return vg_fail(
+            reterr_status, VIGIL_E_NOT_FOUND,
+            "there is no key '%s'; nothing was changed: vigil-store list shows those there are",
+            o->args[0]);
     return print_change(o, &c, reterr_status);
 }
 

@@ -183,8 +183,10 @@ int vg_session_get(struct vg_session *s, struct vg_slice key, vg_rev at, struct 
     if (range.n_recs > 0)
         *ret_rec = vg_rec_ref(range.recs[0]);
     else
-        r = vg_fail(reterr_status, VIGIL_E_NOT_FOUND, "there is no key '%.*s' at revision %llu",
-                    VG_SLICE_ARG(key), (unsigned long long)range.req.rev);
+        r = vg_fail(
+            reterr_status, VIGIL_E_NOT_FOUND,
+            "there is no key '%.*s' at revision %llu; vigil-store list shows those there are",
+            VG_SLICE_ARG(key), (unsigned long long)range.req.rev);
     vg_range_done(&range);
     return r;
 }
