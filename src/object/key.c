@@ -43,7 +43,7 @@ static void join(struct vg_slice prefix, struct vg_slice ns, struct vg_slice res
 int vg_obj_key_make(struct vg_slice prefix, struct vg_slice ns, struct vg_slice name,
                     struct vg_obj_key *ret)
 {
-    if (!is_prefix(prefix) || !is_part(name) || (ns.n && !is_part(ns)) || !fits(prefix, ns, name))
+    if (!fits(prefix, ns, name) || !is_prefix(prefix) || !is_part(name) || (ns.n && !is_part(ns)))
         return VIGIL_E_KEY_INVALID;
     join(prefix, ns, name, ret);
     return 0;
@@ -85,7 +85,7 @@ int vg_obj_key_prefix_end(struct vg_slice prefix, struct vg_obj_key *ret)
 int vg_obj_key_range(struct vg_slice prefix, struct vg_slice ns, struct vg_obj_key_range *ret)
 {
     struct vg_slice nothing = vg_slice("", 0);
-    if (!is_prefix(prefix) || (ns.n && !is_part(ns)) || !fits(prefix, ns, nothing))
+    if (!fits(prefix, ns, nothing) || !is_prefix(prefix) || (ns.n && !is_part(ns)))
         return VIGIL_E_KEY_INVALID;
     join(prefix, ns, nothing, &ret->start);
     return vg_obj_key_prefix_end(vg_obj_key_slice(&ret->start), &ret->end);
