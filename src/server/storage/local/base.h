@@ -1,8 +1,9 @@
 /* base.h - what lies under the tables of a local engine: a write-ahead log and a durable base.
  * The lmdb engine brings one; the mem engine has none. Changes are durable when log_append
  * returned; apply later moves them into the base, in whole generations, and only then may the log's
- * space be used again. Errors: 0, VIGIL_E_STORE_FULL (nothing happened), VIGIL_E_UNKNOWN_OUTCOME
- * (only log_append: it may or may not be on the disk), VIGIL_E_STORE_DAMAGED, -errno. */
+ * space be used again. Errors: 0, VIGIL_E_STORE_FULL and -ENOMEM (nothing happened),
+ * VIGIL_E_UNKNOWN_OUTCOME (only log_append: it may or may not be on the disk),
+ * VIGIL_E_STORE_DAMAGED, -errno. */
 #ifndef VG_STORAGE_BASE_H
 #define VG_STORAGE_BASE_H
 

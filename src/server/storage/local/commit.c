@@ -244,7 +244,7 @@ static int commit_group(struct vg_engine *e, vg_rev last)
     if (e->base) {
         int r = e->base->ops->log_append(e->base, vg_table_staged_recs(e->active), n);
         if (r < 0) {
-            set_log_broken(e, r != VIGIL_E_STORE_FULL, r);
+            set_log_broken(e, r != VIGIL_E_STORE_FULL && r != -ENOMEM, r);
             group_trim(e, 0);
             vg_upkeep_expire_again(e);
             return r;
