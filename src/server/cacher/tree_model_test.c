@@ -351,7 +351,7 @@ static void run_sizes(vg_tree_key_fn *key_of)
 {
     static struct model m;
     static const size_t sizes[] = {1, 5, 40, 200, KEYS_MAX};
-    size_t turns = vg_test_is_long() ? 20000 : 500;
+    size_t turns = vg_test_is_long() ? 40000 : 1500;
     for (size_t i = 0; i < VG_ARRAY_LEN(sizes); i++)
         run_model(&m, sizes[i], key_of, turns, vg_test_seed() + i);
 }
