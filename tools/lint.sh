@@ -68,7 +68,7 @@ include_check() {
     sources | xargs -0 grep -HnE '^#include "[a-z]+/' | awk -F: '
         BEGIN {
             n = split("base json object loop net " \
-                      "server/storage server/cacher server/kinds server/api server/http server/main " \
+                      "server/storage server/tool server/cacher server/kinds server/api server/http server/main " \
                       "client/transport client/reflector client/fifo client/store client/informer " \
                       "client/workqueue cli", order, " ")
             for (i = 1; i <= n; i++) rank[order[i]] = i
