@@ -21,8 +21,8 @@ static void put_slice(FILE *out, const struct bench_slice *s)
             s->close_s);
     fprintf(out,
             ",\"commits\":%" PRIu64 ",\"syncs\":%" PRIu64 ",\"log_bytes\":%" PRIu64
-            ",\"checkpoints\":%" PRIu64 ",\"group\":%.2f",
-            s->commits, s->syncs, s->wal_bytes, s->checkpoints, bench_group(s));
+            ",\"checkpoints\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"group\":%.2f",
+            s->commits, s->syncs, s->wal_bytes, s->checkpoints, s->refused, bench_group(s));
     fprintf(out, ",\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f",
             bench_hist_us(&s->latency, 0.5), bench_hist_us(&s->latency, 0.99),
             bench_hist_us(&s->latency, 0.999), (double)s->latency.max / 1e3);

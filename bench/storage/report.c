@@ -153,6 +153,10 @@ static void print_costs(const struct bench_results *r, FILE *out)
           "written\nup to the end of closing; user: keys, headers and values; "
           "log: write-ahead log.\n",
           out);
+    for (size_t i = 0; i < r->n_rows; i++)
+        if (r->rows[i].sides[SIDE_VIGIL].sum.refused)
+            fprintf(out, "At %u writers vigil answered busy %" PRIu64 " times.\n",
+                    r->rows[i].writers, r->rows[i].sides[SIDE_VIGIL].sum.refused);
 }
 
 static int compare_counts(const void *a, const void *b)

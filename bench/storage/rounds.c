@@ -53,6 +53,7 @@ static void add_slice(struct bench_side *side, size_t round, const struct bench_
     sum->syncs += s->syncs;
     sum->wal_bytes += s->wal_bytes;
     sum->checkpoints += s->checkpoints;
+    sum->refused += s->refused;
     sum->total_writes += s->total_writes;
     bench_hist_merge(&sum->latency, &s->latency);
 }

@@ -84,11 +84,11 @@ static bool wants_more(struct run *run)
 
 static void on_done(struct vg_store_req *req);
 
+/* Sends w->next. */
 static void writer_send(struct writer *w)
 {
     struct run *run = w->run;
     struct vg_rec *rec = NULL;
-    wl_next(w->wl, &w->next);
     int r = vg_rec_new(VG_REC_PUT, vg_slice(w->next.key, WL_KEY_LEN), w->next.header, w->next.value,
                        &rec);
     if (r < 0)
@@ -96,12 +96,18 @@ static void writer_send(struct writer *w)
     w->op = (struct vg_op){.type = VG_OP_PUT, .rec = rec, .expect = w->next.expect};
     w->txn.ops = &w->op;
     w->txn.n_ops = 1;
-    w->sent_ns = run->now_ns;
     r = vg_storage_txn(run->s, &w->txn);
     if (r < 0)
         bench_die("the engine refused a write: %s", vg_err_text(r));
-    run->sent++;
     run->under_way++;
+}
+
+static void writer_next(struct writer *w)
+{
+    wl_next(w->wl, &w->next);
+    w->sent_ns = w->run->now_ns;
+    w->run->sent++;
+    writer_send(w);
 }
 
 static void count_answer(struct run *run, const struct writer *w)
@@ -120,15 +126,21 @@ static void on_done(struct vg_store_req *req)
 {
     struct writer *w = VG_CONTAINER_OF(req, struct writer, txn.req);
     struct run *run = w->run;
-    if (req->err < 0)
-        bench_die("a write failed: %s (%s)", req->status.message, vg_err_text(req->err));
+    int err = req->err;
+    if (err < 0 && err != VIGIL_E_BUSY)
+        bench_die("a write failed: %s (%s)", req->status.message, vg_err_text(err));
     run->now_ns = bench_now_ns();
     run->under_way--;
+    vg_txn_done(&w->txn);
+    if (err == VIGIL_E_BUSY) { /* as a client would: the same again, and the clock goes on */
+        run->slice->refused++;
+        writer_send(w);
+        return;
+    }
     count_answer(run, w);
     wl_done(w->wl, &w->next, req->rev);
-    vg_txn_done(&w->txn);
     if (wants_more(run))
-        writer_send(w);
+        writer_next(w);
     run->idle = run->under_way == 0;
 }
 
@@ -141,7 +153,7 @@ static void writers_start(struct run *run, struct writer *writers, struct worklo
         writers[i].txn.req.loop = loop;
         writers[i].txn.req.done = on_done;
         if (wants_more(run))
-            writer_send(&writers[i]);
+            writer_next(&writers[i]);
     }
 }
 
