@@ -16,10 +16,12 @@
 /* A group ends when it holds this much: a bound on memory and on the time of one sync. */
 #define GROUP_BYTES_MAX ((size_t)16 << 20)
 #define GROUP_TXNS_MAX 4096
-/* The overlay may grow to this many checkpoints' worth while one is stuck; then writes are refused.
- */
+/* The overlay may grow to this many checkpoints' worth while one is under way; then writes wait for
+ * it, or are refused when it has failed. */
 #define OVERLAY_LIMIT_FACTOR 4
 #define REPAIR_INTERVAL_NS (1 * VG_NS_PER_S)
+/* The flusher wakes us when it is done: this is in case it does not. */
+#define FLUSHER_WAIT_NS (100 * VG_NS_PER_MS)
 
 void vg_commit_batch_free(struct vg_tail_batch *batch)
 {
@@ -316,6 +318,12 @@ static void group_end(struct vg_engine *e)
     e->group = NULL;
 }
 
+static bool is_overlay_full(struct vg_engine *e)
+{
+    return e->base &&
+           e->base->ops->log_used(e->base) > OVERLAY_LIMIT_FACTOR * e->opts.checkpoint_bytes;
+}
+
 /* Is the log fit to take a group? Tries to repair it when that is due. */
 static int check_log(struct vg_engine *e)
 {
@@ -328,8 +336,7 @@ static int check_log(struct vg_engine *e)
     }
     if (e->log_broken)
         return VIGIL_E_READ_ONLY;
-    uint64_t used = e->base->ops->log_used(e->base);
-    if (used <= OVERLAY_LIMIT_FACTOR * e->opts.checkpoint_bytes)
+    if (!is_overlay_full(e))
         return 0;
     return atomic_load(&e->is_flusher_failing) ? VIGIL_E_STORE_FULL : VIGIL_E_BUSY;
 }
@@ -462,11 +469,24 @@ static void want_backup(struct vg_engine *e, struct vg_store_req *req)
     e->wanted_backups = &req->mail;
 }
 
+/* A burst that the flusher cannot follow slows down to its pace: what waits here fills the mailbox,
+ * and a full mailbox answers BUSY. A flusher that fails is another matter (check_log). */
+static void wait_for_flusher(struct vg_engine *e)
+{
+    while (is_overlay_full(e) && !e->log_broken && !atomic_load(&e->is_flusher_failing) &&
+           !atomic_load(&e->closing)) {
+        freeze_if_due(e);
+        if (is_overlay_full(e))
+            vg_waker_wait(&e->commit.waker, vg_clock_mono_ns(e->opts.clock) + FLUSHER_WAIT_NS);
+    }
+}
+
 static void serve(struct vg_engine *e, struct vg_mail *list)
 {
     while (list && !atomic_load(&e->closing)) {
         struct vg_store_req *req = VG_CONTAINER_OF(list, struct vg_store_req, mail);
         if (req->type == REQ_TXN) {
+            wait_for_flusher(e);
             run_group(e, &list);
         } else {
             list = list->next;

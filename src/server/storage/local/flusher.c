@@ -15,6 +15,7 @@ static void note_result(struct vg_engine *e, int r)
         vg_error(e->opts.log, "checkpoint_failed", "err=%s retry_s=1", vg_err_name(r));
     else
         vg_warn(e->opts.log, "checkpoint_works_again");
+    vg_waker_wake(&e->commit.waker); /* it may be waiting for room */
 }
 
 static int apply_once(struct vg_engine *e, struct vg_table *frozen, struct vg_base_apply *apply)
