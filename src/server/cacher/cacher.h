@@ -1,0 +1,203 @@
+/* cacher.h - the watch cache: current state and recent history of every kind, for any number of
+ * watchers, with nothing encoded twice.
+ *
+ *   storage --one watch--> feed loop (the reflector): trees, history, one batch per storage batch
+ *                             | published tail
+ *            port of loop 1 <-+-> port of loop 2 ...   each pulls, and finds by its interest index
+ *              | frames                                the watchers that care
+ *              v
+ *            sinks
+ *
+ * Threads: the feed loop alone changes the cache. A port belongs to its loop, with everything that
+ * is opened on it. Names follow kube-apiserver where the thing is the same: Cacher, watch cache
+ * (one per kind), cache watcher. docs/internals/cacher.md has the states and the table of who frees
+ * what. */
+#ifndef VG_CACHER_CACHER_H
+#define VG_CACHER_CACHER_H
+
+#include "base/list.h"
+#include "loop/loop.h"
+#include "object/key.h"
+#include "object/predicate.h"
+#include "server/storage/storage.h"
+#include "sink.h"
+#include "tree.h"
+
+struct vg_log;
+struct vg_cacher;
+struct vg_cache_port;
+struct vg_cache_watcher;
+
+/* A kind as the cache sees it. */
+struct vg_cache_kind {
+    const char *name;   /* "pods", "deployments.apps": for logs and metrics */
+    const char *prefix; /* of its keys, with the closing slash */
+    const struct vg_obj_fields *fields;
+    bool is_namespaced;
+    bool is_uncached; /* always served from storage: events, and kinds with a cache size of 0 */
+    /* A bookmark is bookmark_head, the revision, what closes metadata, bookmark_tail:
+     *   {"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"   42   "}   ,"spec":...} */
+    const char *bookmark_head, *bookmark_tail;
+};
+
+/* Encodes one content of a change in another form (form.h). rec: the content; rev: the revision to
+ * show. Thread: any. */
+typedef int vg_cache_form_fn(void *arg, uint32_t form, const struct vg_rec *rec, vg_rev rev,
+                             struct vg_buf *out);
+
+struct vg_cacher_opts {
+    struct vg_storage *storage;
+    const struct vg_clock *clock;      /* NULL = the system's */
+    const struct vg_log *log;          /* NULL = silent */
+    const struct vg_cache_kind *kinds; /* borrowed for the cacher's life */
+    size_t n_kinds;
+    vg_cache_form_fn *make_form;
+    void *form_arg;
+    size_t form_bytes_max; /* of kept forms; 0 = 64 MiB */
+    /* The hot tail, per kind; 0 = the default. */
+    size_t events_min, events_max; /* 100, 102400 */
+    size_t bytes_max;              /* 256 MiB */
+    uint64_t window_ms;            /* 75 s */
+    size_t refill_max;             /* revisions that a start reads back: 102400 */
+    /* Watchers; 0 = the default. */
+    uint64_t budget_per_s_ns, budget_max_ns; /* catch-up beside live work: 50 ms, 100 ms */
+    uint64_t stall_ms;                       /* 60 s */
+    uint64_t bookmark_ms;                    /* 60 s, with jitter */
+    size_t pinned_max;                       /* bytes that slow sinks may pin: 256 MiB */
+    uint64_t fresh_ms;                       /* wait until fresh: 3 s */
+    uint64_t seed;                           /* of jitter; 0 = random */
+};
+
+/* Starts the feed on `feed`, which the cacher owns outright until it is closed: a loop on a thread
+ * of its own, or turned by hand in tests. -ENOMEM, errors of storage. */
+VG_CHECK int vg_cacher_open(const struct vg_cacher_opts *opts, struct vg_loop *feed,
+                            struct vg_cacher **ret_cacher);
+/* Thread: the feed's, or any when the feed is not running. Every port is closed. Blocks for
+ * nothing: what storage still owes arrives on the feed loop, which must be turned until
+ * *ret_done_flag (may be NULL) is set; then it is freed. */
+void vg_cacher_close(struct vg_cacher *c, bool *ret_done_flag);
+
+/* Is the cache ready? While not: how long to wait, as Retry-After. Thread: any. */
+bool vg_cacher_is_ready(struct vg_cacher *c);
+uint32_t vg_cacher_retry_after_s(struct vg_cacher *c);
+vg_rev vg_cacher_revision(struct vg_cacher *c); /* newest that is in the cache */
+
+/* ---- ports ---- */
+
+VG_CHECK int vg_cache_port_open(struct vg_cacher *c, struct vg_loop *loop,
+                                struct vg_cache_port **ret_port);
+/* All its watchers and waits have ended (vg_cache_port_drain). Thread: its loop. */
+void vg_cache_port_close(struct vg_cache_port *p);
+/* End every watcher, bookmarks first where they are wanted. Thread: its loop. */
+void vg_cache_port_drain(struct vg_cache_port *p);
+vg_rev vg_cache_port_revision(const struct vg_cache_port *p); /* pulled so far */
+size_t vg_cache_port_watchers(const struct vg_cache_port *p);
+
+/* ---- reading ---- */
+
+/* A consistent state of one kind. */
+struct vg_cache_snapshot {
+    struct vg_root *root;    /* by key; reference */
+    struct vg_root *trigger; /* by trigger value, or NULL; reference */
+    vg_rev rev;              /* that it shows: its own, or a later one without a change */
+};
+/* The newest. VIGIL_E_BUSY: the cache is not ready. Thread: any. */
+VG_CHECK int vg_cache_newest(struct vg_cacher *c, size_t kind, struct vg_cache_snapshot *ret);
+/* At exactly `rev`. VIGIL_E_NOT_FOUND: the hot tail does not have it, ask storage; VIGIL_E_FUTURE;
+ * VIGIL_E_BUSY. */
+VG_CHECK int vg_cache_exact(struct vg_cacher *c, size_t kind, vg_rev rev,
+                            struct vg_cache_snapshot *ret);
+void vg_cache_snapshot_done(struct vg_cache_snapshot *s);
+
+/* A walk over the matching objects of a snapshot in key order; no lock, no allocation. */
+struct vg_cache_walk {
+    const struct vg_cache_snapshot *snapshot;
+    const struct vg_obj_predicate *predicate;
+    struct vg_cursor cursor;
+    struct vg_slice prefix;  /* keys that do not begin with it end the walk */
+    struct vg_slice trigger; /* walks the index: another value ends the walk */
+    bool by_trigger;
+};
+/* `after`: strictly after this key; empty: from the start. All borrowed for the walk's life. The
+ * caller keeps `key_buf`, which holds the prefix of a namespace. */
+void vg_cache_walk_init(struct vg_cache_walk *w, struct vg_cacher *c, size_t kind,
+                        const struct vg_cache_snapshot *s, const struct vg_obj_predicate *p,
+                        struct vg_slice after, struct vg_obj_key *key_buf);
+const struct vg_rec *vg_cache_walk_next(struct vg_cache_walk *w); /* NULL: the end */
+
+/* Wait until the port has pulled `rev`. done(arg, 0), or VIGIL_E_FUTURE after fresh_ms: then the
+ * caller answers "too large resource version". Never from within. Thread: the port's loop. */
+struct vg_cache_wait {
+    struct vg_list link;
+    struct vg_timer timer;
+    struct vg_mail mail;
+    struct vg_cache_port *port;
+    vg_rev rev;
+    int result;
+    void (*done)(struct vg_cache_wait *wait, int err);
+};
+void vg_cache_wait_fresh(struct vg_cache_port *p, vg_rev rev, struct vg_cache_wait *wait,
+                         void (*done)(struct vg_cache_wait *wait, int err));
+/* What a consistent read waits for: the store's revision now. */
+vg_rev vg_cache_consistent_rev(struct vg_cacher *c);
+
+/* ---- watching ---- */
+
+enum vg_watch_start {
+    VG_WATCH_NOW,   /* what follows now */
+    VG_WATCH_AFTER, /* what follows revision `rev`, which may lie in the future */
+    VG_WATCH_STATE  /* an ADDED for each object of a state, then what follows it */
+};
+
+struct vg_cache_watch_opts {
+    size_t kind;
+    const struct vg_obj_predicate *predicate; /* a reference is taken */
+    enum vg_watch_start start;
+    vg_rev rev;
+    bool with_bookmarks;
+    bool with_end_bookmark; /* after the state: k8s.io/initial-events-end */
+    uint64_t timeout_ms;    /* 0 = none */
+    uint32_t form;          /* 0: the stored JSON; else as vg_cache_form_fn knows it */
+    struct vg_sink *sink;   /* outlives the watcher */
+};
+/* 0; VIGIL_E_BUSY: the cache is not ready; VIGIL_E_COMPACTED with *ret_oldest: the revision is too
+ * old; -ENOMEM. The first frame comes later, never from within. Thread: the port's loop. */
+VG_CHECK int vg_cache_watch(struct vg_cache_port *p, const struct vg_cache_watch_opts *opts,
+                            struct vg_cache_watcher **ret_watcher, vg_rev *ret_oldest);
+/* The sink has room again. */
+void vg_cache_watcher_drained(struct vg_cache_watcher *w);
+/* Some bytes went out: the stall clock starts anew. */
+void vg_cache_watcher_progress(struct vg_cache_watcher *w);
+/* The sink keeps so many bytes more (or fewer) of pinned blocks. */
+void vg_cache_watcher_pins(struct vg_cache_watcher *w, int64_t delta);
+/* The request is over; the sink is not called any more. Allowed inside write. */
+void vg_cache_watcher_stop(struct vg_cache_watcher *w);
+
+/* ---- numbers ---- */
+
+struct vg_cacher_stats {
+    uint64_t events_received, events_dispatched, events_replayed, init_events, events_from_storage;
+    uint64_t bookmarks, relists, resumes;
+    uint64_t bodies_made, bodies_shared;
+    uint64_t ended[VG_END_REASONS];
+    uint64_t pinned_bytes;
+    uint64_t digest_checks, digest_failures;
+    vg_rev rev;
+};
+void vg_cacher_stats(struct vg_cacher *c, struct vg_cacher_stats *ret_stats); /* Thread: any */
+
+struct vg_cache_kind_stats {
+    size_t objects, events, event_bytes;
+    uint64_t grown, shrunk; /* segments of the hot tail */
+    vg_rev oldest_rev;      /* a watch may start here without storage */
+    struct vg_tree_stats tree;
+};
+/* Thread: the feed's. */
+void vg_cacher_kind_stats(struct vg_cacher *c, size_t kind, struct vg_cache_kind_stats *ret_stats);
+
+/* Compare the cache with storage at one revision, as kube-apiserver does: done(arg, 0 equal,
+ * VIGIL_E_CONFLICT not). Thread: the feed's. */
+VG_CHECK int vg_cacher_check_digest(struct vg_cacher *c, size_t kind,
+                                    void (*done)(void *arg, int err), void *arg);
+
+#endif

@@ -1,0 +1,255 @@
+/* cacher_int.h - what the files of the cacher share. See cacher.h for the whole. */
+#ifndef VG_CACHER_CACHER_INT_H
+#define VG_CACHER_CACHER_INT_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "cacher.h"
+#include "history.h"
+#include "loop/tail.h"
+
+/* ---- one kind: the watch cache ---- */
+
+struct vg_watch_cache {
+    struct vg_cacher *c;
+    const struct vg_cache_kind *kind;
+    struct vg_slice prefix;
+    size_t index;
+    struct vg_tree *tree;       /* the feed's */
+    struct vg_tree *by_trigger; /* the feed's; NULL: no trigger */
+    bool is_touched;            /* by the batch under construction */
+    struct vg_list touched;     /* link while it is */
+    struct vg_mutex mu;         /* rank CACHE: all below; the feed alone changes them */
+    struct vg_history history;
+    uint64_t published; /* changes below this sequence may be read */
+    struct vg_root *root, *trigger_root;
+};
+
+/* ---- what the feed publishes ---- */
+
+struct vg_cache_event {
+    struct vg_watch_cache *wc;
+    struct vg_change *change;
+    struct vg_segment *segment; /* reference, keeps change */
+    uint64_t seq;
+};
+
+struct vg_cache_batch {
+    struct vg_tail_batch tail;
+    vg_rev rev;    /* the cache shows this revision once the batch is applied */
+    bool is_reset; /* continuity was lost: every watcher of a cached kind ends */
+    size_t n;
+    struct vg_cache_event events[];
+};
+
+enum feed_state { FEED_LISTING, FEED_FILLING, FEED_FOLLOWING, FEED_WAITING, FEED_CLOSED };
+
+struct vg_cacher {
+    struct vg_cacher_opts opts;
+    struct vg_loop *feed;
+    _Atomic uint32_t refs;        /* the handle, ports */
+    struct vg_watch_cache *kinds; /* in the order of opts.kinds */
+    struct vg_watch_cache **by_prefix;
+    size_t n_kinds;
+    struct vg_tail tail;
+    struct vg_form_budget forms;
+    _Atomic vg_rev rev;
+    _Atomic bool is_ready;
+    _Atomic uint64_t down_since_ns;
+    _Atomic int64_t pinned;
+
+    /* The feed's. */
+    enum feed_state state;
+    struct vg_watch *watch;  /* of storage */
+    struct vg_range list;    /* one page */
+    bool is_listing;         /* `list` is under way */
+    struct vg_obj_key after; /* where the next page starts */
+    vg_rev list_rev;         /* revision that is being listed */
+    vg_rev ready_rev;        /* FILLING ends here */
+    struct vg_rec **listed;  /* of the kind under way */
+    size_t n_listed, listed_cap;
+    struct vg_timer retry;
+    struct vg_timer upkeep;
+    struct vg_mail start_mail;
+    struct vg_mail reclaim_mail;
+    _Atomic bool reclaim_posted;
+    bool owes_reset; /* there was no memory to tell the ports that continuity was lost */
+    bool is_closing;
+    bool is_dead;
+    bool *done_flag;
+
+    _Atomic uint64_t events_received, events_dispatched, events_replayed, init_events,
+        events_from_storage, bookmarks, relists, resumes, digest_checks, digest_failures;
+    _Atomic uint64_t ended[VG_END_REASONS];
+};
+
+static inline void vg_count(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+struct vg_watch_cache *vg_cacher_kind_of(struct vg_cacher *c, struct vg_slice key);
+void vg_cacher_unref(struct vg_cacher *c);
+static inline uint64_t vg_cacher_now_ns(const struct vg_cacher *c)
+{
+    return vg_clock_mono_ns(c->opts.clock);
+}
+
+/* A reader's hold on the hot tail of a kind. */
+struct vg_tail_hold {
+    struct vg_history_view *view; /* reference */
+    uint64_t end;                 /* sequences below may be read */
+};
+struct vg_tail_hold vg_watch_cache_hold(struct vg_watch_cache *wc);
+
+/* An object of storage, opened. False: it carries no header that can be read. */
+static inline bool vg_rec_open(const struct vg_rec *rec, struct vg_obj_header *ret)
+{
+    return vg_obj_header_open(vg_rec_header(rec), vg_rec_value(rec), ret) == 0;
+}
+static inline void vg_rec_read(const struct vg_rec *rec, struct vg_obj_header *ret)
+{
+    vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), ret);
+}
+
+/* ---- feed.c ---- */
+void vg_feed_start(struct vg_cacher *c);
+void vg_feed_stop(struct vg_cacher *c);
+void vg_cache_batch_free(struct vg_tail_batch *batch);
+
+/* ---- frames ---- */
+
+/* One change as a watcher sees it, and the frames made of it so far: built once for all watchers of
+ * a loop that are told the same. */
+struct vg_told {
+    const struct vg_rec *rec;  /* NULL: the object is gone */
+    const struct vg_rec *prev; /* NULL: there was none */
+    vg_rev rev;
+    struct vg_change *change; /* holds the forms; NULL: none are kept */
+    struct vg_obj_header now, before;
+    struct vg_frame frames[4]; /* by enum vg_obj_change, of the stored JSON */
+    bool has_frame[4];
+};
+void vg_told_init(struct vg_told *t, const struct vg_rec *rec, const struct vg_rec *prev,
+                  struct vg_change *change);
+/* An object of a state, as ADDED at its own revision. */
+void vg_told_init_state(struct vg_told *t, const struct vg_rec *rec);
+enum vg_obj_change vg_told_change(const struct vg_told *t, const struct vg_obj_predicate *p);
+/* The frame for a watcher of this form; valid as long as *t, with `own` for what is not shared.
+ * 1: *ret_frame. 0: another thread is encoding it, come again. Negative: no memory, no such form.
+ */
+VG_CHECK int vg_told_frame(struct vg_cacher *c, struct vg_told *t, enum vg_obj_change change,
+                           uint32_t form, struct vg_frame *own, const struct vg_frame **ret_frame);
+void vg_frame_bookmark(struct vg_frame *f, const struct vg_cache_kind *kind, vg_rev rev,
+                       bool is_end, struct vg_buf *buf);
+
+/* ---- ports and watchers ---- */
+
+struct interest {
+    struct vg_list watchers;
+};
+
+struct vg_port_kind {
+    struct vg_watch_cache *wc;
+    uint64_t dispatched; /* changes below this sequence have been dispatched on this loop */
+    struct vg_list all;
+    struct vg_map by_name, by_trigger, by_namespace; /* value -> struct interest */
+};
+
+#define WHEEL_SLOTS 64
+
+struct vg_cache_port {
+    struct vg_cacher *c;
+    struct vg_loop *loop;
+    struct vg_tail_cursor cursor;
+    struct vg_tail_listener listener;
+    struct vg_mail wake_mail;
+    _Atomic bool woken;
+    bool is_closing;
+    struct interest *walking; /* a list of the index that must stay, even if it gets empty */
+    vg_rev seen;
+    struct vg_port_kind *kinds;
+    struct vg_list waits;
+    struct vg_list watchers; /* all of them */
+    struct vg_list ended;    /* to be freed when nobody is walking */
+    struct vg_list behind;   /* watchers that have something to catch up with, in turn */
+    struct vg_list full;     /* watchers whose sink is full, the longest first */
+    struct vg_list wheel[WHEEL_SLOTS];
+    uint64_t wheel_second; /* the last second that was turned */
+    struct vg_timer tick;
+    struct vg_timer refill; /* of the budget, while somebody waits for it */
+    struct vg_rng rng;
+    uint64_t budget_ns;
+    uint64_t budget_at_ns; /* when it was last filled */
+    size_t n_watchers;
+    struct vg_buf bookmark;
+};
+
+enum watcher_state { WATCHER_BEHIND, WATCHER_LIVE, WATCHER_ENDED };
+struct replay;
+
+struct vg_cache_watcher {
+    struct vg_cache_port *port;
+    struct vg_port_kind *pk;
+    const struct vg_obj_predicate *predicate; /* reference */
+    struct vg_sink *sink;
+    struct vg_list link; /* LIVE: in its interest's list; BEHIND: in port->behind if it can go on */
+    struct vg_list full; /* in port->full while the sink is */
+    struct vg_list due;  /* in the wheel */
+    struct vg_list sibling;    /* in port->watchers */
+    struct vg_slice bucket;    /* LIVE: the value under which it is found; the predicate's */
+    struct vg_map *bucket_map; /* LIVE: in which map; NULL: pk->all */
+    struct replay *replay;     /* BEHIND */
+    uint64_t next;             /* changes below this sequence are not for it: seen, or too old */
+    vg_rev after;              /* changes up to this revision are not for it */
+    vg_rev rev;                /* BEHIND: the last change that was looked at, (rev, sub) */
+    uint32_t sub;
+    uint8_t state;
+    bool is_full;
+    bool in_write;
+    bool with_bookmarks;
+    uint32_t form;
+    vg_rev bookmarked;    /* the last one sent */
+    uint64_t deadline_ns; /* 0 = none */
+    uint64_t bookmark_ns; /* when the next one is due */
+    uint64_t progress_ns; /* when the sink last took a byte */
+    int64_t pinned;
+};
+
+/* What became of telling a watcher about a change. */
+enum told {
+    TOLD_OK,    /* it knows, or it is none of its business */
+    TOLD_FULL,  /* it knows, and can take no more now */
+    TOLD_AGAIN, /* it does not know: another thread is encoding the form */
+    TOLD_ENDED  /* it is over */
+};
+
+/* port.c */
+void vg_port_schedule(struct vg_cache_watcher *w); /* into the wheel, at its next due time */
+void vg_port_wake(struct vg_cache_port *p);
+/* watcher.c */
+VG_CHECK int vg_watcher_go_live(struct vg_cache_watcher *w);
+void vg_watcher_leave_live(struct vg_cache_watcher *w);
+/* LIVE, and the change with this sequence was (or was not) handed over. */
+void vg_watcher_fall_behind(struct vg_cache_watcher *w, const struct vg_cache_event *at,
+                            bool is_told);
+/* BEHIND, and able to go on: it gets its turn. */
+void vg_watcher_queue(struct vg_cache_watcher *w);
+/* Hand over one change if it concerns the watcher. */
+enum told vg_watcher_tell(struct vg_cache_watcher *w, struct vg_told *t);
+enum told vg_watcher_bookmark(struct vg_cache_watcher *w, vg_rev rev, bool is_end);
+void vg_watcher_free_if_ended(struct vg_cache_watcher *w);
+void vg_watcher_end(struct vg_cache_watcher *w, enum vg_watch_end why, vg_rev oldest);
+/* Something may be due: bookmark, deadline, stall. */
+void vg_watcher_due(struct vg_cache_watcher *w, uint64_t now_ns);
+uint64_t vg_watcher_next_due(const struct vg_cache_watcher *w);
+/* replay.c */
+VG_CHECK int vg_replay_start(struct vg_cache_watcher *w, const struct vg_cache_watch_opts *opts);
+void vg_replay_free(struct vg_cache_watcher *w);
+VG_CHECK int vg_replay_resume(struct vg_cache_watcher *w); /* from where it fell behind */
+void vg_replay_drained(struct vg_cache_watcher *w);
+/* One slice of catching up. False: nothing more can be done for this watcher now. */
+bool vg_replay_step(struct vg_cache_watcher *w);
+
+#endif

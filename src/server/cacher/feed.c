@@ -1,0 +1,550 @@
+/* feed.c - the server-side reflector: lists from storage, then follows one storage watch for all
+ * kinds. It runs on the feed loop, which alone changes trees and history.
+ *
+ * LISTING    pages through everything at the oldest revision that the window allows
+ *   | on_page(), last page: trees are loaded
+ * FILLING    watches from there; what comes up to the revision of the start fills the hot tail
+ *   | on_batch() reaches ready_rev: the cache is ready, and watchers from before a restart continue
+ * FOLLOWING  applies each batch of storage and publishes it
+ *   | on_end(), the place is kept:      WAITING, then watches again from there; nobody notices
+ *   | on_end(), compacted, or no memory: lose(): watchers end, WAITING, then LISTING
+ * WAITING    for a second
+ * CLOSED
+ *
+ * Publishing order: roots and history of each touched kind, then the revision, then the batch. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cacher_int.h"
+
+#define PAGE 10000
+#define RETRY_NS (1 * VG_NS_PER_S)
+#define UPKEEP_NS (1 * VG_NS_PER_S)
+/* Tree nodes and records freed in one turn of the feed. */
+#define RECLAIM_STEPS 4096
+
+static void begin(struct vg_cacher *c);
+static void lose(struct vg_cacher *c, int err);
+
+/* ---- batches ---- */
+
+void vg_cache_batch_free(struct vg_tail_batch *batch)
+{
+    struct vg_cache_batch *b = VG_CONTAINER_OF(batch, struct vg_cache_batch, tail);
+    for (size_t i = 0; i < b->n; i++)
+        vg_segment_unref(b->events[i].segment);
+    vg_free(b);
+}
+
+static struct vg_cache_batch *new_batch(size_t room)
+{
+    struct vg_cache_batch *b = vg_malloc(sizeof *b + room * sizeof b->events[0]);
+    if (!b)
+        return NULL;
+    memset(b, 0, sizeof *b);
+    b->tail.free = vg_cache_batch_free;
+    return b;
+}
+
+/* ---- applying ---- */
+
+/* The state of a kind and its index take a put, or neither does. */
+static int put_object(struct vg_watch_cache *wc, const struct vg_rec *rec, struct vg_rec **ret_old)
+{
+    struct vg_tree_key key = {.minor = vg_rec_key(rec)};
+    const struct vg_rec *old = vg_tree_get(wc->tree, key);
+    if (wc->by_trigger && old) { /* the index finds it under its old value */
+        struct vg_obj_header h;
+        vg_rec_read(old, &h);
+        struct vg_tree_key at = {.major = vg_obj_trigger(&h), .minor = vg_rec_key(old)};
+        int r = vg_tree_remove(wc->by_trigger, at, NULL);
+        if (r < 0)
+            return r;
+    }
+    int r = wc->by_trigger ? vg_tree_put(wc->by_trigger, rec, NULL) : 0;
+    return r < 0 ? r : vg_tree_put(wc->tree, rec, ret_old);
+}
+
+static int remove_object(struct vg_watch_cache *wc, struct vg_slice storage_key,
+                         struct vg_rec **ret_old)
+{
+    struct vg_tree_key key = {.minor = storage_key};
+    int r = vg_tree_remove(wc->tree, key, ret_old);
+    if (r <= 0 || !wc->by_trigger)
+        return r;
+    struct vg_obj_header h;
+    vg_rec_read(*ret_old, &h);
+    struct vg_tree_key at = {.major = vg_obj_trigger(&h), .minor = storage_key};
+    return vg_tree_remove(wc->by_trigger, at, NULL);
+}
+
+static int append_change(struct vg_watch_cache *wc, const struct vg_rec *rec,
+                         const struct vg_rec *old, struct vg_cache_batch *b)
+{
+    int64_t now_ms = (int64_t)(vg_cacher_now_ns(wc->c) / VG_NS_PER_MS);
+    struct vg_cache_event *ev = &b->events[b->n];
+    vg_mutex_lock(&wc->mu);
+    int r = vg_history_append(&wc->history, rec, old, now_ms, &ev->change, &ev->segment);
+    ev->seq = wc->history.next - 1;
+    vg_mutex_unlock(&wc->mu);
+    if (r < 0)
+        return r;
+    vg_segment_ref(ev->segment);
+    ev->wc = wc;
+    b->n++;
+    return 0;
+}
+
+static void touch(struct vg_watch_cache *wc, struct vg_list *touched)
+{
+    if (wc->is_touched)
+        return;
+    wc->is_touched = true;
+    vg_list_push_back(touched, &wc->touched);
+}
+
+/* One change of storage. What carries no readable header is none of ours to show: it is left out. A
+ * delete of what was left out, or was never there, is no change. */
+static int apply(struct vg_cacher *c, const struct vg_event *e, struct vg_cache_batch *b,
+                 struct vg_list *touched)
+{
+    struct vg_watch_cache *wc = vg_cacher_kind_of(c, vg_rec_key(e->rec));
+    struct vg_obj_header h;
+    struct vg_rec *old = NULL;
+    if (!wc || wc->kind->is_uncached)
+        return 0;
+    vg_count(&c->events_received, 1);
+    bool is_delete = vg_rec_is_delete(e->rec);
+    if (!is_delete && !vg_rec_open(e->rec, &h)) {
+        vg_warn(c->opts.log, "object_without_header", "kind=%s", wc->kind->name);
+        return 0;
+    }
+    touch(wc, touched);
+    int r = is_delete ? remove_object(wc, vg_rec_key(e->rec), &old) : put_object(wc, e->rec, &old);
+    if (r >= 0 && (old || !is_delete))
+        r = append_change(wc, e->rec, old, b);
+    vg_rec_unref(old);
+    return r < 0 ? r : 0;
+}
+
+/* Give the new state of a kind to its readers. */
+static int publish_kind(struct vg_watch_cache *wc, vg_rev rev)
+{
+    struct vg_root *root = vg_tree_publish(wc->tree, rev);
+    struct vg_root *trigger = wc->by_trigger ? vg_tree_publish(wc->by_trigger, rev) : NULL;
+    if (!root || (wc->by_trigger && !trigger)) {
+        vg_root_unref(root);
+        vg_root_unref(trigger);
+        return -ENOMEM;
+    }
+    int64_t now_ms = (int64_t)(vg_cacher_now_ns(wc->c) / VG_NS_PER_MS);
+    vg_mutex_lock(&wc->mu);
+    struct vg_root *old = wc->root, *old_trigger = wc->trigger_root;
+    if (wc->history.next > wc->published)
+        vg_history_set_root(&wc->history, vg_root_ref(root));
+    wc->root = root;
+    wc->trigger_root = trigger;
+    wc->published = wc->history.next;
+    vg_history_evict(&wc->history, now_ms);
+    vg_mutex_unlock(&wc->mu);
+    vg_root_unref(old);
+    vg_root_unref(old_trigger);
+    return 0;
+}
+
+static int publish_kinds(struct vg_list *touched, vg_rev rev)
+{
+    int r = 0;
+    struct vg_list *n;
+    while ((n = vg_list_pop_front(touched))) {
+        struct vg_watch_cache *wc = VG_CONTAINER_OF(n, struct vg_watch_cache, touched);
+        wc->is_touched = false;
+        int err = publish_kind(wc, rev);
+        r = r < 0 ? r : err;
+    }
+    return r;
+}
+
+static void publish_batch(struct vg_cacher *c, struct vg_cache_batch *b, vg_rev rev)
+{
+    b->rev = rev;
+    atomic_store_explicit(&c->rev, rev, memory_order_release);
+    vg_tail_publish(&c->tail, &b->tail);
+}
+
+static void set_ready(struct vg_cacher *c, bool is_ready)
+{
+    if (atomic_exchange(&c->is_ready, is_ready) == is_ready)
+        return;
+    if (!is_ready)
+        atomic_store(&c->down_since_ns, vg_cacher_now_ns(c));
+    vg_info(c->opts.log, "cache_ready", "ready=%d", is_ready);
+}
+
+static void on_batch(struct vg_watch *w, const struct vg_watch_batch *in, void *arg)
+{
+    struct vg_cacher *c = arg;
+    struct vg_list touched;
+    vg_list_init(&touched);
+    struct vg_cache_batch *b = new_batch(in->n);
+    int r = b ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < in->n; i++)
+        r = apply(c, &in->events[i], b, &touched);
+    int err = publish_kinds(&touched, in->rev);
+    r = r < 0 ? r : err;
+    if (r < 0) {
+        if (b)
+            vg_cache_batch_free(&b->tail);
+        vg_watch_cancel(w);
+        c->watch = NULL;
+        lose(c, r);
+        return;
+    }
+    publish_batch(c, b, in->rev);
+    if (c->state == FEED_FILLING && in->rev >= c->ready_rev) {
+        c->state = FEED_FOLLOWING;
+        set_ready(c, true);
+    }
+}
+
+/* ---- losing the place ---- */
+
+static void on_retry(struct vg_timer *t)
+{
+    begin(VG_CONTAINER_OF(t, struct vg_cacher, retry));
+}
+
+static void wait_and_retry(struct vg_cacher *c)
+{
+    if (c->is_closing)
+        return;
+    c->state = FEED_WAITING;
+    vg_timer_start(c->feed, &c->retry, RETRY_NS, on_retry);
+}
+
+/* Continuity is lost: what happened meanwhile cannot be told. Watchers end and list anew. */
+static void lose(struct vg_cacher *c, int err)
+{
+    set_ready(c, false);
+    c->list_rev = 0;
+    vg_count(&c->relists, 1);
+    vg_warn(c->opts.log, "continuity_lost", "err=%s", vg_err_name(err));
+    struct vg_cache_batch *b = new_batch(0);
+    if (b) {
+        b->is_reset = true;
+        publish_batch(c, b, vg_cacher_revision(c));
+    } else {
+        c->owes_reset = true;
+    }
+    wait_and_retry(c);
+}
+
+static void on_end(struct vg_watch *w, int err, vg_rev compact_rev, void *arg)
+{
+    struct vg_cacher *c = arg;
+    (void)w;
+    (void)compact_rev;
+    c->watch = NULL;
+    if (c->is_closing) {
+        vg_feed_stop(c);
+        return;
+    }
+    if (err == VIGIL_E_COMPACTED)
+        lose(c, err);
+    else
+        wait_and_retry(c); /* the place is known: storage may answer again */
+}
+
+/* ---- following ---- */
+
+static void follow(struct vg_cacher *c, vg_rev after)
+{
+    struct vg_watch_opts o = {
+        .loop = c->feed,
+        .keys = {.kind = VG_KEYS_FROM},
+        .from = after + 1,
+        .progress = true,
+        .on_batch = on_batch,
+        .on_end = on_end,
+        .arg = c,
+    };
+    int r = vg_storage_watch(c->opts.storage, &o, &c->watch);
+    if (r < 0) {
+        wait_and_retry(c);
+        return;
+    }
+    if (c->state == FEED_FILLING)
+        vg_watch_progress(c->watch); /* also when nothing happened since */
+    vg_count(&c->resumes, 1);
+}
+
+/* ---- listing ---- */
+
+static void drop_listed(struct vg_cacher *c)
+{
+    for (size_t i = 0; i < c->n_listed; i++)
+        vg_rec_unref(c->listed[i]);
+    c->n_listed = 0;
+}
+
+static int keep_listed(struct vg_cacher *c, struct vg_rec *take_rec)
+{
+    if (c->n_listed == c->listed_cap) {
+        size_t cap = c->listed_cap ? c->listed_cap * 2 : 1024;
+        struct vg_rec **v = vg_reallocarray(c->listed, cap, sizeof *v);
+        if (!v) {
+            vg_rec_unref(take_rec);
+            return -ENOMEM;
+        }
+        c->listed = v;
+        c->listed_cap = cap;
+    }
+    c->listed[c->n_listed++] = take_rec;
+    return 0;
+}
+
+static int compare_trigger(const void *a, const void *b)
+{
+    const struct vg_rec *const *x = a, *const *y = b;
+    struct vg_obj_header hx, hy;
+    vg_rec_read(*x, &hx);
+    vg_rec_read(*y, &hy);
+    int d = vg_slice_cmp(vg_obj_trigger(&hx), vg_obj_trigger(&hy));
+    return d ? d : vg_slice_cmp(vg_rec_key(*x), vg_rec_key(*y));
+}
+
+/* Replace the trees of a kind by what was listed: the difference is whatever it is. */
+static int load_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n, vg_rev rev)
+{
+    struct vg_tree *trees[2] = {wc->tree, wc->by_trigger};
+    for (int i = 0; i < 2; i++) {
+        struct vg_cursor cur;
+        struct vg_root *root = trees[i] ? vg_tree_publish(trees[i], rev) : NULL;
+        if (trees[i] && !root)
+            return -ENOMEM;
+        if (!root)
+            continue;
+        const struct vg_rec *rec;
+        int r = 0;
+        for (vg_root_first(&cur, root); r >= 0 && (rec = vg_cursor_next(&cur));) {
+            struct vg_obj_header h;
+            vg_rec_read(rec, &h);
+            struct vg_tree_key key = {.minor = vg_rec_key(rec)};
+            if (i == 1)
+                key.major = vg_obj_trigger(&h);
+            r = vg_tree_remove(trees[i], key, NULL);
+        }
+        vg_root_unref(root);
+        if (r < 0)
+            return r;
+    }
+    int r = vg_tree_load(wc->tree, (const struct vg_rec *const *)recs, n);
+    if (r == 0 && wc->by_trigger) {
+        qsort(recs, n, sizeof *recs, compare_trigger);
+        r = vg_tree_load(wc->by_trigger, (const struct vg_rec *const *)recs, n);
+    }
+    return r;
+}
+
+static int finish_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n, vg_rev rev)
+{
+    int r = load_kind(wc, recs, n, rev);
+    vg_mutex_lock(&wc->mu);
+    if (r == 0)
+        r = vg_history_restart(&wc->history, rev);
+    wc->published = wc->history.next;
+    vg_mutex_unlock(&wc->mu);
+    return r == 0 ? publish_kind(wc, rev) : r;
+}
+
+/* What was listed is in key order: each kind is one run. */
+static int finish_list(struct vg_cacher *c)
+{
+    size_t at = 0;
+    for (size_t k = 0; k < c->n_kinds; k++) {
+        struct vg_watch_cache *wc = c->by_prefix[k];
+        if (wc->kind->is_uncached)
+            continue;
+        while (at < c->n_listed && vg_slice_cmp(vg_rec_key(c->listed[at]), wc->prefix) < 0)
+            at++;
+        size_t end = at;
+        while (end < c->n_listed && vg_slice_has_prefix(vg_rec_key(c->listed[end]), wc->prefix))
+            end++;
+        int r = finish_kind(wc, c->listed + at, end - at, c->list_rev);
+        if (r < 0)
+            return r;
+        at = end;
+    }
+    drop_listed(c);
+    vg_free(c->listed);
+    c->listed = NULL;
+    c->listed_cap = 0;
+    return 0;
+}
+
+static void next_page(struct vg_cacher *c);
+
+static int take_page(struct vg_cacher *c)
+{
+    int r = 0;
+    for (size_t i = 0; i < c->list.n_recs; i++) {
+        struct vg_rec *rec = vg_steal(c->list.recs[i]);
+        struct vg_watch_cache *wc = vg_cacher_kind_of(c, vg_rec_key(rec));
+        struct vg_obj_header h;
+        if (i + 1 == c->list.n_recs && r == 0)
+            r = vg_obj_key_next(vg_rec_key(rec), &c->after);
+        if (r == 0 && wc && !wc->kind->is_uncached && vg_rec_open(rec, &h))
+            r = keep_listed(c, rec);
+        else
+            vg_rec_unref(rec);
+    }
+    return r;
+}
+
+static void start_filling(struct vg_cacher *c)
+{
+    int r = finish_list(c);
+    if (r < 0) {
+        drop_listed(c);
+        lose(c, r);
+        return;
+    }
+    struct vg_cache_batch *b = new_batch(0);
+    if (!b) {
+        lose(c, -ENOMEM);
+        return;
+    }
+    b->is_reset = c->owes_reset;
+    c->owes_reset = false;
+    publish_batch(c, b, c->list_rev);
+    c->state = FEED_FILLING;
+    follow(c, c->list_rev);
+}
+
+static void on_page(struct vg_store_req *req)
+{
+    struct vg_cacher *c =
+        VG_CONTAINER_OF(VG_CONTAINER_OF(req, struct vg_range, req), struct vg_cacher, list);
+    c->is_listing = false;
+    int r = req->err;
+    bool more = c->list.more;
+    if (r == 0)
+        r = take_page(c);
+    vg_range_done(&c->list);
+    if (c->is_closing) {
+        vg_feed_stop(c);
+    } else if (r < 0) {
+        drop_listed(c);
+        c->list_rev = 0;
+        wait_and_retry(c);
+    } else if (more) {
+        next_page(c);
+    } else {
+        start_filling(c);
+    }
+}
+
+static void next_page(struct vg_cacher *c)
+{
+    c->list = (struct vg_range){
+        .req = {.loop = c->feed, .done = on_page},
+        .keys = {.kind = VG_KEYS_FROM, .start = vg_obj_key_slice(&c->after)},
+        .at = c->list_rev,
+        .limit = PAGE,
+    };
+    int r = vg_storage_range(c->opts.storage, &c->list);
+    c->is_listing = r == 0;
+    if (r < 0) {
+        drop_listed(c);
+        c->list_rev = 0;
+        wait_and_retry(c);
+    }
+}
+
+/* The oldest revision that can be listed and that the window may want: from there on, everything
+ * that happened is read back into the hot tail. */
+static vg_rev oldest_wanted(struct vg_cacher *c, vg_rev now)
+{
+    vg_rev compacted = vg_storage_compacted(c->opts.storage);
+    vg_rev wanted = now > c->opts.refill_max ? now - c->opts.refill_max : VG_REV_EMPTY;
+    return VG_MAX(VG_MAX(wanted, compacted), VG_REV_EMPTY);
+}
+
+static void begin(struct vg_cacher *c)
+{
+    if (c->list_rev && vg_cacher_revision(c)) { /* the place is known */
+        c->state = vg_cacher_is_ready(c) ? FEED_FOLLOWING : FEED_FILLING;
+        follow(c, vg_cacher_revision(c));
+        return;
+    }
+    c->state = FEED_LISTING;
+    c->ready_rev = vg_storage_revision(c->opts.storage);
+    c->list_rev = oldest_wanted(c, c->ready_rev);
+    c->after.n = 0;
+    next_page(c);
+}
+
+/* ---- upkeep ---- */
+
+static void on_reclaim(struct vg_mail *mail)
+{
+    struct vg_cacher *c = VG_CONTAINER_OF(mail, struct vg_cacher, reclaim_mail);
+    atomic_store(&c->reclaim_posted, false);
+    bool more = false;
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        more |= vg_tree_reclaim(c->kinds[i].tree, RECLAIM_STEPS);
+        if (c->kinds[i].by_trigger)
+            more |= vg_tree_reclaim(c->kinds[i].by_trigger, RECLAIM_STEPS);
+    }
+    if (more && !c->is_closing && !atomic_exchange(&c->reclaim_posted, true))
+        vg_loop_post(c->feed, &c->reclaim_mail); /* keeps the mail's reference */
+    else
+        vg_cacher_unref(c);
+}
+
+/* The window moves on also when nothing happens. */
+static void on_upkeep(struct vg_timer *t)
+{
+    struct vg_cacher *c = VG_CONTAINER_OF(t, struct vg_cacher, upkeep);
+    int64_t now_ms = (int64_t)(vg_cacher_now_ns(c) / VG_NS_PER_MS);
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        vg_mutex_lock(&c->kinds[i].mu);
+        vg_history_evict(&c->kinds[i].history, now_ms);
+        vg_mutex_unlock(&c->kinds[i].mu);
+    }
+    vg_timer_start(c->feed, &c->upkeep, UPKEEP_NS, on_upkeep);
+}
+
+static void on_start(struct vg_mail *mail)
+{
+    struct vg_cacher *c = VG_CONTAINER_OF(mail, struct vg_cacher, start_mail);
+    vg_timer_start(c->feed, &c->upkeep, UPKEEP_NS, on_upkeep);
+    begin(c);
+}
+
+void vg_feed_start(struct vg_cacher *c)
+{
+    c->reclaim_mail.run = on_reclaim;
+    c->start_mail.run = on_start;
+    atomic_store(&c->down_since_ns, vg_cacher_now_ns(c));
+    vg_loop_post(c->feed, &c->start_mail);
+}
+
+/* Called again by whatever is still under way when it comes back. */
+void vg_feed_stop(struct vg_cacher *c)
+{
+    c->is_closing = true;
+    vg_timer_stop(c->feed, &c->retry);
+    vg_timer_stop(c->feed, &c->upkeep);
+    if (c->watch)
+        vg_watch_cancel(c->watch);
+    c->watch = NULL;
+    if (c->is_listing || c->state == FEED_CLOSED)
+        return;
+    c->state = FEED_CLOSED;
+    drop_listed(c);
+    set_ready(c, false);
+    vg_cacher_unref(c);
+}

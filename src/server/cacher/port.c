@@ -1,0 +1,396 @@
+/* port.c - one loop's door to the cache: pulls batches, finds the watchers that care, gives those
+ * that are behind their turns.
+ * A turn: batches of the tail first (live watchers), then catching up. Catching up is free while
+ * nothing live waits; beside live work it may use the time budget alone, which grows by 50 ms each
+ * second up to 100 ms: watchers that are behind never delay those that are not. */
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "cacher_int.h"
+
+/* The longest that catching up holds the loop in one turn. */
+#define TURN_MAX_NS (5 * VG_NS_PER_MS)
+#define REFILL_NS (100 * VG_NS_PER_MS)
+
+/* ---- waking ---- */
+
+/* Thread: any. */
+static void on_publish(void *arg)
+{
+    struct vg_cache_port *p = arg;
+    if (!atomic_exchange_explicit(&p->woken, true, memory_order_acq_rel))
+        vg_loop_post(p->loop, &p->wake_mail);
+}
+
+void vg_port_wake(struct vg_cache_port *p)
+{
+    on_publish(p);
+}
+
+/* ---- dispatching ---- */
+
+static void tell_live(struct vg_cache_watcher *w, const struct vg_cache_event *ev,
+                      struct vg_told *t)
+{
+    if (ev->seq < w->next || t->rev <= w->after)
+        return;
+    switch (vg_watcher_tell(w, t)) {
+    case TOLD_OK:
+        break;
+    case TOLD_FULL:
+        vg_watcher_fall_behind(w, ev, true);
+        break;
+    case TOLD_AGAIN:
+        vg_watcher_fall_behind(w, ev, false);
+        break;
+    case TOLD_ENDED:
+        break;
+    }
+}
+
+/* The list may lose the watcher under way, and those after it by what its sink does: walk with a
+ * marker that stays. */
+static void tell_list(struct vg_list *list, const struct vg_cache_event *ev, struct vg_told *t,
+                      uint64_t *told)
+{
+    struct vg_list marker;
+    vg_list_push_front(list, &marker);
+    while (marker.next != list) {
+        struct vg_cache_watcher *w = VG_CONTAINER_OF(marker.next, struct vg_cache_watcher, link);
+        vg_list_remove(&marker);
+        vg_list_insert_before(w->link.next, &marker);
+        tell_live(w, ev, t);
+        (*told)++;
+    }
+    vg_list_remove(&marker);
+}
+
+static void tell_value(struct vg_cache_port *p, struct vg_map *map, struct vg_slice value,
+                       const struct vg_cache_event *ev, struct vg_told *t, uint64_t *told)
+{
+    struct interest *i = vg_map_count(map) ? vg_map_get(map, value) : NULL;
+    if (!i)
+        return;
+    p->walking = i;
+    tell_list(&i->watchers, ev, t, told);
+    p->walking = NULL;
+    if (vg_list_is_empty(&i->watchers)) {
+        vg_map_remove(map, value);
+        vg_free(i);
+    }
+}
+
+static void dispatch(struct vg_cache_port *p, const struct vg_cache_event *ev)
+{
+    struct vg_port_kind *pk = &p->kinds[ev->wc->index];
+    struct vg_told t;
+    uint64_t told = 0;
+    if (ev->seq < pk->dispatched)
+        return;
+    pk->dispatched = ev->seq + 1;
+    vg_told_init(&t, ev->change->rec, ev->change->prev, ev->change);
+    const struct vg_obj_header *h = t.rec ? &t.now : &t.before;
+    tell_value(p, &pk->by_name, vg_obj_name(h), ev, &t, &told);
+    tell_value(p, &pk->by_namespace, vg_obj_namespace(h), ev, &t, &told);
+    if (vg_map_count(&pk->by_trigger)) {
+        struct vg_slice now = vg_obj_trigger(h);
+        tell_value(p, &pk->by_trigger, now, ev, &t, &told);
+        if (t.rec && t.prev && !vg_slice_eq(now, vg_obj_trigger(&t.before)))
+            tell_value(p, &pk->by_trigger, vg_obj_trigger(&t.before), ev, &t, &told);
+    }
+    tell_list(&pk->all, ev, &t, &told);
+    vg_count(&p->c->events_dispatched, told);
+}
+
+static void free_ended(struct vg_cache_port *p)
+{
+    VG_LIST_FOREACH_SAFE (n, &p->ended) {
+        struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, sibling);
+        if (w->in_write)
+            continue;
+        vg_list_remove(n);
+        vg_watcher_free_if_ended(w);
+    }
+}
+
+/* Continuity was lost: nobody can be told what happened. Kinds without a cache did not lose it. */
+static void end_cached(struct vg_cache_port *p)
+{
+    VG_LIST_FOREACH_SAFE (n, &p->watchers) {
+        struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, sibling);
+        if (!w->pk->wc->kind->is_uncached)
+            vg_watcher_end(w, VG_END_CONTINUITY, 0);
+    }
+}
+
+static void finish_wait(struct vg_cache_wait *w, int err)
+{
+    vg_list_remove(&w->link);
+    vg_timer_stop(w->port->loop, &w->timer);
+    w->done(w, err);
+}
+
+static void serve_waits(struct vg_cache_port *p)
+{
+    VG_LIST_FOREACH_SAFE (n, &p->waits) {
+        struct vg_cache_wait *w = VG_CONTAINER_OF(n, struct vg_cache_wait, link);
+        if (w->rev <= p->seen)
+            finish_wait(w, 0);
+    }
+}
+
+static void pull(struct vg_cache_port *p)
+{
+    const struct vg_tail_batch *next;
+    while ((next = vg_tail_next(&p->cursor))) {
+        const struct vg_cache_batch *b = VG_CONTAINER_OF(next, const struct vg_cache_batch, tail);
+        if (b->is_reset)
+            end_cached(p);
+        for (size_t i = 0; i < b->n; i++)
+            dispatch(p, &b->events[i]);
+        p->seen = VG_MAX(p->seen, b->rev);
+        free_ended(p);
+    }
+}
+
+/* ---- catching up ---- */
+
+static void refill(struct vg_cache_port *p, uint64_t now)
+{
+    const struct vg_cacher_opts *o = &p->c->opts;
+    uint64_t passed = now - p->budget_at_ns;
+    uint64_t gained = passed > 60 * VG_NS_PER_S
+                          ? o->budget_max_ns
+                          : passed * (o->budget_per_s_ns / VG_NS_PER_US) / VG_NS_PER_MS;
+    p->budget_ns = VG_MIN(p->budget_ns + gained, o->budget_max_ns);
+    p->budget_at_ns = now;
+}
+
+static void on_refill(struct vg_timer *t)
+{
+    vg_port_wake(VG_CONTAINER_OF(t, struct vg_cache_port, refill));
+}
+
+static void catch_up(struct vg_cache_port *p)
+{
+    uint64_t start = vg_cacher_now_ns(p->c);
+    refill(p, start);
+    while (!vg_list_is_empty(&p->behind)) {
+        struct vg_list *n = vg_list_pop_front(&p->behind);
+        struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, link);
+        if (vg_replay_step(w) && w->state == WATCHER_BEHIND)
+            vg_list_push_back(&p->behind, &w->link);
+        uint64_t used = vg_cacher_now_ns(p->c) - start;
+        bool has_live_work = vg_tail_has_next(&p->cursor);
+        if (has_live_work && used >= p->budget_ns) {
+            p->budget_ns = 0;
+            vg_timer_start(p->loop, &p->refill, REFILL_NS, on_refill);
+            return;
+        }
+        if (has_live_work || used >= TURN_MAX_NS) {
+            p->budget_ns -= has_live_work ? used : 0;
+            vg_port_wake(p);
+            return;
+        }
+    }
+}
+
+static void on_wake(struct vg_mail *mail)
+{
+    struct vg_cache_port *p = VG_CONTAINER_OF(mail, struct vg_cache_port, wake_mail);
+    atomic_store_explicit(&p->woken, false, memory_order_release);
+    if (p->is_closing) {
+        struct vg_cacher *c = p->c;
+        vg_free(p);
+        vg_cacher_unref(c);
+        return;
+    }
+    pull(p);
+    serve_waits(p);
+    catch_up(p);
+    free_ended(p);
+}
+
+/* ---- the wheel: due times in slots of a second ---- */
+
+void vg_port_schedule(struct vg_cache_watcher *w)
+{
+    struct vg_cache_port *p = w->port;
+    uint64_t at = vg_watcher_next_due(w);
+    vg_list_remove(&w->due);
+    if (at == UINT64_MAX)
+        return;
+    uint64_t second = VG_MAX((at + VG_NS_PER_S - 1) / VG_NS_PER_S, p->wheel_second + 1);
+    vg_list_push_back(&p->wheel[second % WHEEL_SLOTS], &w->due);
+}
+
+static void turn_slot(struct vg_list *slot, uint64_t now)
+{
+    struct vg_list due;
+    vg_list_init(&due);
+    struct vg_list *n;
+    while ((n = vg_list_pop_front(slot)))
+        vg_list_push_back(&due, n);
+    while ((n = vg_list_pop_front(&due))) {
+        struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, due);
+        if (vg_watcher_next_due(w) <= now)
+            vg_watcher_due(w, now);
+        else
+            vg_port_schedule(w); /* a later round of the wheel */
+    }
+}
+
+/* Slow sinks pin too much: the one that has been full the longest goes first. */
+static void relieve(struct vg_cache_port *p)
+{
+    while (atomic_load(&p->c->pinned) > (int64_t)p->c->opts.pinned_max &&
+           !vg_list_is_empty(&p->full)) {
+        struct vg_cache_watcher *w = VG_CONTAINER_OF(p->full.next, struct vg_cache_watcher, full);
+        vg_watcher_end(w, VG_END_PINNED, 0);
+    }
+}
+
+static void on_tick(struct vg_timer *t)
+{
+    struct vg_cache_port *p = VG_CONTAINER_OF(t, struct vg_cache_port, tick);
+    uint64_t now = vg_cacher_now_ns(p->c);
+    uint64_t second = now / VG_NS_PER_S;
+    uint64_t from =
+        VG_MAX(p->wheel_second + 1, second >= WHEEL_SLOTS ? second - WHEEL_SLOTS + 1 : 0);
+    for (uint64_t s = from; s <= second; s++) {
+        p->wheel_second = s;
+        turn_slot(&p->wheel[s % WHEEL_SLOTS], now);
+    }
+    relieve(p);
+    free_ended(p);
+    vg_timer_start(p->loop, &p->tick, VG_NS_PER_S, on_tick);
+}
+
+/* ---- waiting until fresh ---- */
+
+static void on_late(struct vg_timer *t)
+{
+    finish_wait(VG_CONTAINER_OF(t, struct vg_cache_wait, timer), VIGIL_E_FUTURE);
+}
+
+void vg_cache_wait_fresh(struct vg_cache_port *p, vg_rev rev, struct vg_cache_wait *wait,
+                         void (*done)(struct vg_cache_wait *wait, int err))
+{
+    wait->port = p;
+    wait->rev = rev;
+    wait->done = done;
+    wait->timer = (struct vg_timer){0};
+    vg_list_push_back(&p->waits, &wait->link);
+    vg_timer_start(p->loop, &wait->timer, p->c->opts.fresh_ms * VG_NS_PER_MS, on_late);
+    vg_port_wake(p); /* also when it is fresh already: never from within */
+}
+
+/* ---- life ---- */
+
+static void init_kinds(struct vg_cache_port *p)
+{
+    for (size_t i = 0; i < p->c->n_kinds; i++) {
+        struct vg_port_kind *pk = &p->kinds[i];
+        pk->wc = &p->c->kinds[i];
+        vg_list_init(&pk->all);
+        vg_map_init(&pk->by_name, VG_MAP_COPIES_KEYS);
+        vg_map_init(&pk->by_trigger, VG_MAP_COPIES_KEYS);
+        vg_map_init(&pk->by_namespace, VG_MAP_COPIES_KEYS);
+        vg_mutex_lock(&pk->wc->mu);
+        pk->dispatched = pk->wc->published; /* nobody here has asked for what came before */
+        vg_mutex_unlock(&pk->wc->mu);
+    }
+}
+
+static void init_lists(struct vg_cache_port *p)
+{
+    vg_list_init(&p->waits);
+    vg_list_init(&p->watchers);
+    vg_list_init(&p->behind);
+    vg_list_init(&p->full);
+    vg_list_init(&p->ended);
+    for (int i = 0; i < WHEEL_SLOTS; i++)
+        vg_list_init(&p->wheel[i]);
+}
+
+int vg_cache_port_open(struct vg_cacher *c, struct vg_loop *loop, struct vg_cache_port **ret_port)
+{
+    struct vg_cache_port *p = vg_new(struct vg_cache_port);
+    if (!p)
+        return -ENOMEM;
+    p->kinds = vg_calloc(c->n_kinds, sizeof *p->kinds);
+    if (!p->kinds) {
+        vg_free(p);
+        return -ENOMEM;
+    }
+    p->c = c;
+    p->loop = loop;
+    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+    init_lists(p);
+    uint64_t now = vg_cacher_now_ns(c);
+    p->wheel_second = now / VG_NS_PER_S;
+    p->budget_at_ns = now;
+    uint64_t seed = c->opts.seed;
+    if (!seed && vg_random_bytes(&seed, sizeof seed) < 0)
+        seed = now;
+    vg_rng_seed(&p->rng, seed);
+    p->wake_mail.run = on_wake;
+    p->listener = (struct vg_tail_listener){.wake = on_publish, .arg = p};
+    vg_tail_listen(&c->tail, &p->listener);
+    const struct vg_tail_batch *b = vg_tail_open(&c->tail, &p->cursor);
+    p->seen = VG_CONTAINER_OF(b, const struct vg_cache_batch, tail)->rev;
+    init_kinds(p);
+    vg_timer_start(loop, &p->tick, VG_NS_PER_S, on_tick);
+    *ret_port = p;
+    return 0;
+}
+
+void vg_cache_port_drain(struct vg_cache_port *p)
+{
+    VG_LIST_FOREACH_SAFE (n, &p->watchers) {
+        struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, sibling);
+        bool is_told =
+            w->with_bookmarks && w->state == WATCHER_LIVE && !w->is_full && p->seen > w->after;
+        if (is_told)
+            (void)vg_watcher_bookmark(w, p->seen, false);
+        vg_watcher_end(w, VG_END_DRAIN, 0);
+    }
+    free_ended(p);
+}
+
+static void done_kind(struct vg_port_kind *pk)
+{
+    vg_map_done(&pk->by_name);
+    vg_map_done(&pk->by_trigger);
+    vg_map_done(&pk->by_namespace);
+}
+
+void vg_cache_port_close(struct vg_cache_port *p)
+{
+    assert(vg_list_is_empty(&p->watchers) && vg_list_is_empty(&p->waits));
+    free_ended(p);
+    vg_timer_stop(p->loop, &p->tick);
+    vg_timer_stop(p->loop, &p->refill);
+    vg_tail_unlisten(&p->c->tail, &p->listener);
+    vg_tail_close(&p->cursor);
+    for (size_t i = 0; i < p->c->n_kinds; i++)
+        done_kind(&p->kinds[i]);
+    vg_free(p->kinds);
+    vg_buf_done(&p->bookmark);
+    p->is_closing = true;
+    struct vg_cacher *c = p->c;
+    if (atomic_load(&p->woken))
+        return; /* the mail on its way frees it */
+    vg_free(p);
+    vg_cacher_unref(c);
+}
+
+vg_rev vg_cache_port_revision(const struct vg_cache_port *p)
+{
+    return p->seen;
+}
+
+size_t vg_cache_port_watchers(const struct vg_cache_port *p)
+{
+    return p->n_watchers;
+}

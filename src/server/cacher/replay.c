@@ -1,0 +1,625 @@
+/* replay.c - catching up: from a state, from the hot tail, or from storage.
+ *
+ * FROM_STATE    ADDED for each object of a snapshot, in key order; then the end bookmark
+ *   | the snapshot is told: FROM_TAIL, or FROM_STORAGE for a kind without a cache
+ * FROM_LIST     the same for a kind without a cache: pages of storage
+ * FROM_TAIL     changes of the hot tail; by the links of its trigger value or namespace if it has
+ * one | all that the loop has dispatched is told: live | the tail has moved on past the position:
+ * FROM_STORAGE FROM_STORAGE  the log, through a storage watch of this kind's keys | it has come to
+ * where the hot tail begins: FROM_TAIL (a kind without a cache stays here) | compacted: the watcher
+ * ends as expired
+ *
+ * A step does a bounded amount of work. Nothing here touches other watchers, and what is held (a
+ * snapshot, a view of the tail) is let go of between uses or when the watcher goes live. */
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "cacher_int.h"
+
+/* Changes or objects that one step looks at. */
+#define STEP_MAX 128
+/* Changes that a storage watch brings at a time: what a full sink makes wait. */
+#define STORAGE_BATCH 64
+#define LIST_PAGE 500
+
+enum replay_kind { FROM_STATE, FROM_LIST, FROM_TAIL, FROM_STORAGE };
+
+struct replay {
+    struct vg_cache_watcher *w; /* NULL: the watcher is gone, what is under way frees this */
+    enum replay_kind kind;
+    bool with_end_bookmark;
+    /* FROM_STATE */
+    struct vg_cache_snapshot snapshot;
+    struct vg_cache_walk walk;
+    struct vg_obj_key key_buf;
+    /* FROM_TAIL: `seqs` are the changes of its links, from at on; NULL: every change. */
+    struct vg_tail_hold hold;
+    uint64_t *seqs;
+    bool use_links;
+    size_t n_seqs, at, seqs_cap; /* FROM_LIST uses `at` too */
+    /* FROM_STORAGE: changes that came and could not be told yet. */
+    struct vg_watch *watch;
+    bool is_paused;
+    struct vg_event *pending;
+    size_t n_pending, pending_at;
+    vg_rev pending_rev; /* complete up to here once they are told */
+    /* FROM_LIST */
+    struct vg_range list;
+    bool is_listing;
+    struct vg_obj_key_range keys;
+};
+
+/* ---- letting go ---- */
+
+static void drop_hold(struct replay *r)
+{
+    vg_history_view_unref(r->hold.view);
+    r->hold = (struct vg_tail_hold){0};
+    r->n_seqs = r->at = 0;
+}
+
+static void drop_pending(struct replay *r)
+{
+    for (size_t i = r->pending_at; i < r->n_pending; i++) {
+        vg_rec_unref(r->pending[i].rec);
+        vg_rec_unref(r->pending[i].prev);
+    }
+    r->n_pending = r->pending_at = 0;
+}
+
+static void really_free(struct replay *r)
+{
+    drop_hold(r);
+    drop_pending(r);
+    vg_cache_snapshot_done(&r->snapshot);
+    vg_free(r->seqs);
+    vg_free(r->pending);
+    vg_free(r);
+}
+
+void vg_replay_free(struct vg_cache_watcher *w)
+{
+    struct replay *r = vg_steal(w->replay);
+    if (!r)
+        return;
+    if (r->watch)
+        vg_watch_cancel(r->watch);
+    r->watch = NULL;
+    r->w = NULL;
+    if (!r->is_listing)
+        really_free(r);
+}
+
+/* ---- from a state ---- */
+
+/* The newest state of a kind and where its history goes on, taken together. */
+static void take_state(struct vg_cache_watcher *w, struct vg_cache_snapshot *ret,
+                       uint64_t *ret_next)
+{
+    struct vg_watch_cache *wc = w->pk->wc;
+    vg_rev rev = vg_cacher_revision(w->port->c);
+    vg_mutex_lock(&wc->mu);
+    ret->root = vg_root_ref(wc->root);
+    ret->trigger = wc->trigger_root ? vg_root_ref(wc->trigger_root) : NULL;
+    *ret_next = wc->published;
+    vg_mutex_unlock(&wc->mu);
+    ret->rev = VG_MAX(rev, vg_root_rev(ret->root));
+}
+
+static void start_state(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    r->kind = FROM_STATE;
+    take_state(w, &r->snapshot, &w->next);
+    w->after = w->rev = r->snapshot.rev;
+    w->sub = UINT32_MAX;
+    vg_cache_walk_init(&r->walk, w->port->c, w->pk->wc->index, &r->snapshot, w->predicate,
+                       vg_slice(NULL, 0), &r->key_buf);
+}
+
+/* The state is told. */
+static enum told finish_state(struct vg_cache_watcher *w, enum replay_kind then)
+{
+    struct replay *r = w->replay;
+    vg_cache_snapshot_done(&r->snapshot);
+    r->kind = then;
+    return r->with_end_bookmark ? vg_watcher_bookmark(w, w->rev, true) : TOLD_OK;
+}
+
+/* A form that another thread is encoding concerns changes alone: objects of a state have none. */
+static bool step_state(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    for (int i = 0; i < STEP_MAX; i++) {
+        const struct vg_rec *rec = vg_cache_walk_next(&r->walk);
+        if (!rec)
+            return finish_state(w, FROM_TAIL) == TOLD_OK;
+        struct vg_told t;
+        vg_told_init_state(&t, rec);
+        vg_count(&w->port->c->init_events, 1);
+        if (vg_watcher_tell(w, &t) != TOLD_OK)
+            return false;
+    }
+    return true;
+}
+
+/* ---- from the hot tail ---- */
+
+static int gather(struct replay *r, uint64_t seq)
+{
+    if (r->n_seqs == r->seqs_cap) {
+        size_t cap = r->seqs_cap ? r->seqs_cap * 2 : 64;
+        uint64_t *v = vg_reallocarray(r->seqs, cap, sizeof *v);
+        if (!v)
+            return -ENOMEM;
+        r->seqs = v;
+        r->seqs_cap = cap;
+    }
+    r->seqs[r->n_seqs++] = seq;
+    return 0;
+}
+
+static struct vg_slice trigger_of(const struct vg_rec *rec)
+{
+    struct vg_obj_header h;
+    vg_rec_read(rec, &h);
+    return vg_obj_trigger(&h);
+}
+
+/* The link to the change before `c` with the same trigger value. */
+static vg_link link_by_trigger(const struct vg_change *c, struct vg_slice value)
+{
+    const struct vg_rec *now = vg_rec_is_delete(c->rec) ? c->prev : c->rec;
+    return vg_slice_eq(trigger_of(now), value) ? c->same_trigger : c->same_trigger_old;
+}
+
+/* Follow the links from `link` down to the position; the newest comes first in seqs. */
+static int follow_links(struct vg_cache_watcher *w, vg_link link, const struct vg_slice *trigger)
+{
+    struct replay *r = w->replay;
+    uint64_t lowest = VG_MAX(w->next, r->hold.view->oldest);
+    while (link && link - 1 >= lowest) {
+        uint64_t seq = link - 1;
+        const struct vg_change *c = vg_history_at(r->hold.view, seq);
+        int err = gather(r, seq);
+        if (err < 0)
+            return err;
+        link = trigger ? link_by_trigger(c, *trigger) : c->same_namespace;
+    }
+    return 0;
+}
+
+/* Take hold of the tail as it is now, with the newest link of our value. */
+static int take_hold(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    struct vg_watch_cache *wc = w->pk->wc;
+    struct vg_slice value = {0};
+    bool by_trigger = wc->by_trigger && vg_obj_predicate_trigger(w->predicate, &value);
+    bool by_ns =
+        !by_trigger && wc->kind->is_namespaced && vg_obj_predicate_namespace(w->predicate, &value);
+    vg_link link = 0;
+    drop_hold(r);
+    vg_mutex_lock(&wc->mu);
+    r->hold.view = vg_history_view_ref(wc->history.view);
+    r->hold.end = wc->published;
+    if (by_trigger)
+        link = vg_history_newest_trigger(&wc->history, value);
+    else if (by_ns)
+        link = vg_history_newest_namespace(&wc->history, value);
+    vg_mutex_unlock(&wc->mu);
+    r->use_links = by_trigger || by_ns;
+    return r->use_links ? follow_links(w, link, by_trigger ? &value : NULL) : 0;
+}
+
+/* The next change to look at below `end`; UINT64_MAX: none. Links were gathered newest first. */
+static uint64_t next_seq(struct vg_cache_watcher *w, uint64_t end)
+{
+    struct replay *r = w->replay;
+    if (!r->use_links)
+        return w->next < end ? w->next : UINT64_MAX;
+    if (!r->n_seqs || r->seqs[r->n_seqs - 1] >= end)
+        return UINT64_MAX;
+    return r->seqs[--r->n_seqs];
+}
+
+static void look_at(struct vg_cache_watcher *w, uint64_t seq, const struct vg_rec *rec)
+{
+    w->next = seq + 1;
+    w->rev = rec->rev;
+    w->sub = rec->sub;
+}
+
+static int start_storage(struct vg_cache_watcher *w);
+
+/* Tell changes up to `end`. TOLD_OK: all of them, or as many as a step may. */
+static enum told tell_tail(struct vg_cache_watcher *w, uint64_t end)
+{
+    struct replay *r = w->replay;
+    for (int i = 0; i < STEP_MAX; i++) {
+        uint64_t seq = next_seq(w, end);
+        if (seq == UINT64_MAX) {
+            w->next = VG_MAX(w->next, end);
+            return TOLD_OK;
+        }
+        struct vg_change *c = vg_history_at(r->hold.view, seq);
+        struct vg_told t;
+        vg_told_init(&t, c->rec, c->prev, c);
+        vg_count(&w->port->c->events_replayed, 1);
+        enum told told = c->rec->rev <= w->after ? TOLD_OK : vg_watcher_tell(w, &t);
+        if (told == TOLD_ENDED)
+            return told;
+        if (told == TOLD_AGAIN) {
+            if (r->use_links)
+                r->n_seqs++; /* not yet */
+            return told;
+        }
+        look_at(w, seq, c->rec);
+        if (told == TOLD_FULL)
+            return told;
+    }
+    return TOLD_OK;
+}
+
+static bool step_tail(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    if (!r->hold.view || (w->next >= r->hold.end && w->next < w->pk->dispatched)) {
+        if (take_hold(w) < 0) {
+            vg_watcher_end(w, VG_END_INTERNAL, 0);
+            return false;
+        }
+    }
+    if (w->next < r->hold.view->oldest) { /* it has moved on past us */
+        drop_hold(r);
+        if (start_storage(w) < 0)
+            vg_watcher_end(w, VG_END_INTERNAL, 0);
+        return false;
+    }
+    uint64_t end = VG_MIN(r->hold.end, w->pk->dispatched);
+    enum told told = tell_tail(w, end);
+    if (told == TOLD_AGAIN)
+        return true;
+    if (told != TOLD_OK) {
+        if (told == TOLD_FULL)
+            drop_hold(r); /* pins nothing while it waits */
+        return false;
+    }
+    if (w->next < w->pk->dispatched)
+        return true;
+    if (vg_watcher_go_live(w) < 0)
+        vg_watcher_end(w, VG_END_INTERNAL, 0);
+    return false;
+}
+
+/* ---- from storage ---- */
+
+static bool is_behind_us(const struct vg_cache_watcher *w, const struct vg_rec *rec)
+{
+    return rec->rev < w->rev || (rec->rev == w->rev && rec->sub <= w->sub) || rec->rev <= w->after;
+}
+
+static bool is_readable(const struct vg_event *e)
+{
+    struct vg_obj_header h;
+    bool is_delete = vg_rec_is_delete(e->rec);
+    if (e->prev && !vg_rec_open(e->prev, &h))
+        return false;
+    return is_delete ? e->prev != NULL : vg_rec_open(e->rec, &h);
+}
+
+/* Tell what is pending. TOLD_OK: all of it. */
+static enum told tell_pending(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    while (r->pending_at < r->n_pending) {
+        struct vg_event e = r->pending[r->pending_at];
+        enum told told = TOLD_OK;
+        if (!is_behind_us(w, e.rec) && is_readable(&e)) {
+            struct vg_told t;
+            vg_told_init(&t, e.rec, e.prev, NULL);
+            vg_count(&w->port->c->events_from_storage, 1);
+            told = vg_watcher_tell(w, &t);
+        }
+        if (told == TOLD_ENDED)
+            return told; /* r is gone with the watcher's replay */
+        if (told == TOLD_AGAIN)
+            return told;
+        w->rev = VG_MAX(w->rev, e.rec->rev);
+        w->sub = e.rec->sub;
+        r->pending_at++;
+        vg_rec_unref(e.rec);
+        vg_rec_unref(e.prev);
+        if (told == TOLD_FULL)
+            return told;
+    }
+    r->n_pending = r->pending_at = 0;
+    w->rev = VG_MAX(w->rev, r->pending_rev);
+    w->sub = UINT32_MAX;
+    return TOLD_OK;
+}
+
+/* Has the log brought us to where the hot tail begins? Then go on from there. */
+static bool join_tail(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    if (w->pk->wc->kind->is_uncached)
+        return false;
+    struct vg_tail_hold h = vg_watch_cache_hold(w->pk->wc);
+    bool can_join = w->rev >= h.view->oldest_rev;
+    if (can_join)
+        w->next = vg_history_after(h.view, h.end, w->rev);
+    vg_history_view_unref(h.view);
+    if (!can_join)
+        return false;
+    if (r->watch)
+        vg_watch_cancel(r->watch);
+    r->watch = NULL;
+    r->kind = FROM_TAIL;
+    return true;
+}
+
+/* Pending changes are told: join the tail, or let storage go on. True: more can be done at once. */
+static bool after_pending(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    if (join_tail(w))
+        return true;
+    if (r->watch && r->is_paused) {
+        r->is_paused = false;
+        vg_watch_resume(r->watch);
+    }
+    return false;
+}
+
+static int keep_pending(struct replay *r, const struct vg_watch_batch *b)
+{
+    struct vg_event *v = vg_reallocarray(r->pending, VG_MAX(b->n, (size_t)1), sizeof *v);
+    if (!v)
+        return -ENOMEM;
+    r->pending = v;
+    for (size_t i = 0; i < b->n; i++) {
+        v[i].rec = vg_rec_ref(b->events[i].rec);
+        v[i].prev = b->events[i].prev ? vg_rec_ref(b->events[i].prev) : NULL;
+    }
+    r->n_pending = b->n;
+    r->pending_at = 0;
+    r->pending_rev = b->rev;
+    return 0;
+}
+
+/* The storage watch is paused until what it brought has been told, in the watcher's own turn. */
+static void on_batch(struct vg_watch *watch, const struct vg_watch_batch *b, void *arg)
+{
+    struct replay *r = arg;
+    struct vg_cache_watcher *w = r->w;
+    if (keep_pending(r, b) < 0) {
+        vg_watcher_end(w, VG_END_INTERNAL, 0);
+        return;
+    }
+    vg_watch_pause(watch);
+    r->is_paused = true;
+    vg_watcher_queue(w);
+}
+
+static void on_end(struct vg_watch *watch, int err, vg_rev compact_rev, void *arg)
+{
+    struct replay *r = arg;
+    (void)watch;
+    r->watch = NULL;
+    vg_watcher_end(r->w, err == VIGIL_E_COMPACTED ? VG_END_EXPIRED : VG_END_INTERNAL, compact_rev);
+}
+
+static int start_storage(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    struct vg_slice ns = {0};
+    if (!w->pk->wc->kind->is_namespaced || !vg_obj_predicate_namespace(w->predicate, &ns))
+        ns.n = 0;
+    int err = vg_obj_key_range(w->pk->wc->prefix, ns, &r->keys);
+    if (err < 0)
+        return err;
+    struct vg_watch_opts o = {
+        .loop = w->port->loop,
+        .keys = {.kind = VG_KEYS_SPAN,
+                 .start = vg_obj_key_slice(&r->keys.start),
+                 .end = vg_obj_key_slice(&r->keys.end)},
+        /* Its last revision may be half told: begin with it, and skip what is behind us. */
+        .from = w->sub == UINT32_MAX ? w->rev + 1 : w->rev,
+        .batch_max = STORAGE_BATCH,
+        .progress = true,
+        .on_batch = on_batch,
+        .on_end = on_end,
+        .arg = r,
+    };
+    r->kind = FROM_STORAGE;
+    r->is_paused = false;
+    return vg_storage_watch(w->port->c->opts.storage, &o, &r->watch);
+}
+
+static bool step_storage(struct vg_cache_watcher *w)
+{
+    if (!w->replay->watch) {
+        if (start_storage(w) < 0)
+            vg_watcher_end(w, VG_END_INTERNAL, 0);
+        return false;
+    }
+    enum told told = tell_pending(w);
+    if (told != TOLD_OK)
+        return told == TOLD_AGAIN;
+    return after_pending(w);
+}
+
+/* ---- a state from storage ---- */
+
+static void on_page(struct vg_store_req *req)
+{
+    struct replay *r =
+        VG_CONTAINER_OF(VG_CONTAINER_OF(req, struct vg_range, req), struct replay, list);
+    r->is_listing = false;
+    if (!r->w) {
+        vg_range_done(&r->list);
+        really_free(r);
+        return;
+    }
+    if (req->err < 0) {
+        vg_watcher_end(r->w, req->err == VIGIL_E_COMPACTED ? VG_END_EXPIRED : VG_END_INTERNAL,
+                       req->compact_rev);
+        return;
+    }
+    r->w->rev = r->w->after = req->rev;
+    r->w->sub = UINT32_MAX;
+    r->at = 0;
+    vg_watcher_queue(r->w);
+}
+
+static int next_page(struct vg_cache_watcher *w, vg_rev at)
+{
+    struct replay *r = w->replay;
+    r->list = (struct vg_range){
+        .req = {.loop = w->port->loop, .done = on_page},
+        .keys = {.kind = VG_KEYS_SPAN,
+                 .start = vg_obj_key_slice(&r->keys.start),
+                 .end = vg_obj_key_slice(&r->keys.end)},
+        .at = at,
+        .limit = LIST_PAGE,
+    };
+    int err = vg_storage_range(w->port->c->opts.storage, &r->list);
+    r->is_listing = err == 0;
+    return err;
+}
+
+static int start_list(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    struct vg_slice ns = {0};
+    if (!w->pk->wc->kind->is_namespaced || !vg_obj_predicate_namespace(w->predicate, &ns))
+        ns.n = 0;
+    r->kind = FROM_LIST;
+    int err = vg_obj_key_range(w->pk->wc->prefix, ns, &r->keys);
+    return err < 0 ? err : next_page(w, 0);
+}
+
+static bool finish_page(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    bool more = r->list.more;
+    int err = 0;
+    if (more)
+        err = vg_obj_key_next(vg_rec_key(r->list.recs[r->list.n_recs - 1]), &r->keys.start);
+    vg_rev at = w->rev;
+    vg_range_done(&r->list);
+    if (err == 0 && more)
+        err = next_page(w, at);
+    if (err < 0) {
+        vg_watcher_end(w, VG_END_INTERNAL, 0);
+        return false;
+    }
+    return !more && finish_state(w, FROM_STORAGE) == TOLD_OK;
+}
+
+static bool step_list(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    if (r->is_listing)
+        return false;
+    for (; r->at < r->list.n_recs; r->at++) {
+        struct vg_event e = {.rec = r->list.recs[r->at]};
+        struct vg_told t;
+        if (!is_readable(&e))
+            continue;
+        vg_told_init_state(&t, e.rec);
+        vg_count(&w->port->c->init_events, 1);
+        enum told told = vg_watcher_tell(w, &t);
+        if (told == TOLD_OK)
+            continue;
+        if (told == TOLD_FULL)
+            r->at++;
+        return false;
+    }
+    return finish_page(w);
+}
+
+/* ---- the way in ---- */
+
+bool vg_replay_step(struct vg_cache_watcher *w)
+{
+    if (w->state != WATCHER_BEHIND || w->is_full)
+        return false;
+    switch (w->replay->kind) {
+    case FROM_STATE:
+        return step_state(w);
+    case FROM_LIST:
+        return step_list(w);
+    case FROM_TAIL:
+        return step_tail(w);
+    case FROM_STORAGE:
+        return step_storage(w);
+    }
+    return false;
+}
+
+void vg_replay_drained(struct vg_cache_watcher *w)
+{
+    vg_watcher_queue(w);
+}
+
+static int new_replay(struct vg_cache_watcher *w)
+{
+    w->replay = vg_new(struct replay);
+    if (!w->replay)
+        return -ENOMEM;
+    w->replay->w = w;
+    w->replay->kind = FROM_TAIL;
+    return 0;
+}
+
+int vg_replay_resume(struct vg_cache_watcher *w)
+{
+    return new_replay(w);
+}
+
+/* What follows a revision, of a kind with a cache. */
+static void start_after(struct vg_cache_watcher *w, vg_rev rev)
+{
+    struct vg_tail_hold h = vg_watch_cache_hold(w->pk->wc);
+    w->after = w->rev = rev;
+    w->sub = UINT32_MAX;
+    if (rev >= h.view->oldest_rev) {
+        w->next = vg_history_after(h.view, h.end, rev);
+    } else {
+        w->next = 0;
+        w->replay->kind = FROM_STORAGE;
+    }
+    vg_history_view_unref(h.view);
+}
+
+int vg_replay_start(struct vg_cache_watcher *w, const struct vg_cache_watch_opts *opts)
+{
+    struct vg_cacher *c = w->port->c;
+    bool is_uncached = w->pk->wc->kind->is_uncached;
+    w->state = WATCHER_BEHIND;
+    int err = new_replay(w);
+    if (err < 0)
+        return err;
+    w->replay->with_end_bookmark = opts->with_end_bookmark;
+    if (opts->start == VG_WATCH_STATE) {
+        if (is_uncached)
+            err = start_list(w);
+        else
+            start_state(w);
+    } else {
+        vg_rev rev =
+            opts->start == VG_WATCH_AFTER ? opts->rev : vg_storage_revision(c->opts.storage);
+        if (is_uncached) {
+            w->after = w->rev = rev;
+            w->sub = UINT32_MAX;
+            w->replay->kind = FROM_STORAGE;
+        } else {
+            start_after(w, rev);
+        }
+    }
+    if (err < 0)
+        vg_replay_free(w);
+    return err;
+}

@@ -1,0 +1,326 @@
+/* watcher.c - the cache watcher: live without a queue, behind with a cursor.
+ *
+ * BEHIND  replays a state, the hot tail or the log of storage, in slices (replay.c)
+ *   | vg_watcher_go_live(): it has seen all that its loop has dispatched
+ * LIVE    holds no position: it is where its loop is, found by the interest index
+ *   | vg_watcher_fall_behind(): its sink is full, or a form is being encoded elsewhere
+ *   | (any) vg_watcher_end(), vg_cache_watcher_stop()
+ * ENDED   freed as soon as no call into its sink is on the stack
+ *
+ * Invariants:
+ *   V1 LIVE: it is in exactly one list of the interest index; BEHIND: in none.
+ *   V2 every change up to (rev, sub), or below `next`, has been looked at; none above.
+ *   V3 while its sink is full nothing is written to it. */
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "cacher_int.h"
+
+/* ---- the interest index ---- */
+
+static struct interest *interest_in(struct vg_map *map, struct vg_slice value)
+{
+    struct interest *i = vg_map_get(map, value);
+    if (i)
+        return i;
+    i = vg_new(struct interest);
+    if (!i)
+        return NULL;
+    vg_list_init(&i->watchers);
+    if (vg_map_put(map, value, i, NULL) < 0) {
+        vg_free(i);
+        return NULL;
+    }
+    return i;
+}
+
+/* Name before trigger before namespace: the narrowest list that is sure to see all its changes. */
+static struct vg_map *narrowest(struct vg_cache_watcher *w, struct vg_slice *ret_value)
+{
+    if (vg_obj_predicate_name(w->predicate, ret_value))
+        return &w->pk->by_name;
+    if (vg_obj_predicate_trigger(w->predicate, ret_value))
+        return &w->pk->by_trigger;
+    if (vg_obj_predicate_namespace(w->predicate, ret_value))
+        return &w->pk->by_namespace;
+    return NULL;
+}
+
+int vg_watcher_go_live(struct vg_cache_watcher *w)
+{
+    struct vg_list *list = &w->pk->all;
+    w->bucket_map = narrowest(w, &w->bucket);
+    if (w->bucket_map) {
+        struct interest *i = interest_in(w->bucket_map, w->bucket);
+        if (!i)
+            return -ENOMEM;
+        list = &i->watchers;
+    }
+    vg_replay_free(w);
+    vg_list_remove(&w->link);
+    vg_list_push_back(list, &w->link);
+    w->state = WATCHER_LIVE;
+    return 0;
+}
+
+void vg_watcher_leave_live(struct vg_cache_watcher *w)
+{
+    vg_list_remove(&w->link);
+    if (!w->bucket_map)
+        return;
+    struct interest *i = vg_map_get(w->bucket_map, w->bucket);
+    if (i && i != w->port->walking && vg_list_is_empty(&i->watchers)) {
+        vg_map_remove(w->bucket_map, w->bucket);
+        vg_free(i);
+    }
+}
+
+void vg_watcher_queue(struct vg_cache_watcher *w)
+{
+    if (w->state != WATCHER_BEHIND || w->is_full || !vg_list_is_empty(&w->link))
+        return;
+    vg_list_push_back(&w->port->behind, &w->link);
+    vg_port_wake(w->port);
+}
+
+void vg_watcher_fall_behind(struct vg_cache_watcher *w, const struct vg_cache_event *at,
+                            bool is_told)
+{
+    const struct vg_rec *rec = at->change->rec;
+    w->next = at->seq + is_told;
+    /* Untold: everything before this change has been looked at, the change itself has not. */
+    w->rev = is_told ? rec->rev : rec->sub ? rec->rev : rec->rev - 1;
+    w->sub = is_told ? rec->sub : rec->sub ? rec->sub - 1 : UINT32_MAX;
+    vg_watcher_leave_live(w);
+    w->state = WATCHER_BEHIND;
+    if (vg_replay_resume(w) < 0)
+        vg_watcher_end(w, VG_END_INTERNAL, 0);
+    else
+        vg_watcher_queue(w);
+}
+
+/* ---- delivering ---- */
+
+static enum told write_frame(struct vg_cache_watcher *w, const struct vg_frame *f)
+{
+    w->in_write = true;
+    int r = w->sink->ops->write(w->sink, f);
+    w->in_write = false;
+    if (w->state == WATCHER_ENDED)
+        return TOLD_ENDED;
+    if (r < 0) {
+        vg_watcher_end(w, VG_END_GONE, 0);
+        return TOLD_ENDED;
+    }
+    if (r == VG_SINK_OPEN)
+        return TOLD_OK;
+    w->is_full = true;
+    w->progress_ns = vg_cacher_now_ns(w->port->c);
+    vg_list_push_back(&w->port->full, &w->full);
+    vg_port_schedule(w);
+    return TOLD_FULL;
+}
+
+enum told vg_watcher_tell(struct vg_cache_watcher *w, struct vg_told *t)
+{
+    enum vg_obj_change change = vg_told_change(t, w->predicate);
+    if (change == VG_OBJ_NONE)
+        return TOLD_OK;
+    struct vg_frame own;
+    const struct vg_frame *f;
+    int r = vg_told_frame(w->port->c, t, change, w->form, &own, &f);
+    if (r == 0)
+        return TOLD_AGAIN;
+    if (r < 0) {
+        vg_watcher_end(w, VG_END_INTERNAL, 0);
+        return TOLD_ENDED;
+    }
+    enum told told = write_frame(w, f);
+    if (f == &own)
+        vg_frame_done(&own);
+    return told;
+}
+
+enum told vg_watcher_bookmark(struct vg_cache_watcher *w, vg_rev rev, bool is_end)
+{
+    struct vg_frame f;
+    vg_frame_bookmark(&f, w->pk->wc->kind, rev, is_end, &w->port->bookmark);
+    if (f.splice.n == 0)
+        return TOLD_OK;
+    w->bookmarked = rev;
+    vg_count(&w->port->c->bookmarks, 1);
+    return write_frame(w, &f);
+}
+
+/* ---- ending ---- */
+
+void vg_watcher_free_if_ended(struct vg_cache_watcher *w)
+{
+    if (w->state != WATCHER_ENDED || w->in_write)
+        return;
+    vg_obj_predicate_unref(w->predicate);
+    vg_free(w);
+}
+
+static void retire(struct vg_cache_watcher *w)
+{
+    if (w->state == WATCHER_LIVE)
+        vg_watcher_leave_live(w);
+    w->state = WATCHER_ENDED;
+    vg_replay_free(w);
+    vg_list_remove(&w->link);
+    vg_list_remove(&w->full);
+    vg_list_remove(&w->due);
+    vg_list_remove(&w->sibling);
+    atomic_fetch_sub(&w->port->c->pinned, w->pinned);
+    w->pinned = 0;
+    w->port->n_watchers--;
+    /* Whoever is walking a list of watchers frees them when the walk is over. */
+    vg_list_push_back(&w->port->ended, &w->sibling);
+    vg_port_wake(w->port);
+}
+
+void vg_watcher_end(struct vg_cache_watcher *w, enum vg_watch_end why, vg_rev oldest)
+{
+    if (w->state == WATCHER_ENDED)
+        return;
+    vg_count(&w->port->c->ended[why], 1);
+    retire(w);
+    w->in_write = true;
+    w->sink->ops->end(w->sink, why, oldest);
+    w->in_write = false;
+}
+
+void vg_cache_watcher_stop(struct vg_cache_watcher *w)
+{
+    if (w->state == WATCHER_ENDED)
+        return;
+    vg_count(&w->port->c->ended[VG_END_GONE], 1);
+    retire(w);
+}
+
+/* ---- what the sink says ---- */
+
+void vg_cache_watcher_progress(struct vg_cache_watcher *w)
+{
+    w->progress_ns = vg_cacher_now_ns(w->port->c);
+}
+
+void vg_cache_watcher_pins(struct vg_cache_watcher *w, int64_t delta)
+{
+    w->pinned += delta;
+    atomic_fetch_add(&w->port->c->pinned, delta);
+}
+
+void vg_cache_watcher_drained(struct vg_cache_watcher *w)
+{
+    if (!w->is_full || w->state == WATCHER_ENDED)
+        return;
+    w->is_full = false;
+    vg_list_remove(&w->full);
+    vg_cache_watcher_progress(w);
+    if (w->state == WATCHER_BEHIND)
+        vg_replay_drained(w);
+}
+
+/* ---- due times ---- */
+
+uint64_t vg_watcher_next_due(const struct vg_cache_watcher *w)
+{
+    uint64_t at = UINT64_MAX;
+    if (w->deadline_ns)
+        at = w->deadline_ns;
+    if (w->with_bookmarks)
+        at = VG_MIN(at, w->bookmark_ns);
+    if (w->is_full)
+        at = VG_MIN(at, w->progress_ns + w->port->c->opts.stall_ms * VG_NS_PER_MS);
+    return at;
+}
+
+/* A minute, and up to a quarter more, so that they do not come all at once; or two seconds before
+ * the end, if that is sooner. */
+static void plan_bookmark(struct vg_cache_watcher *w, uint64_t now_ns)
+{
+    uint64_t period = w->port->c->opts.bookmark_ms * VG_NS_PER_MS;
+    w->bookmark_ns = now_ns + period + vg_rng_below(&w->port->rng, period / 4 + 1);
+    uint64_t last = w->deadline_ns > 2 * VG_NS_PER_S ? w->deadline_ns - 2 * VG_NS_PER_S : 0;
+    if (last > now_ns)
+        w->bookmark_ns = VG_MIN(w->bookmark_ns, last);
+}
+
+/* Only a live watcher knows that it has seen everything up to a revision. */
+static void send_bookmark(struct vg_cache_watcher *w)
+{
+    vg_rev rev = w->port->seen;
+    if (w->state == WATCHER_LIVE && !w->is_full && rev > w->after && rev >= w->bookmarked) {
+        if (vg_watcher_bookmark(w, rev, false) == TOLD_FULL) {
+            vg_watcher_leave_live(w);
+            w->state = WATCHER_BEHIND;
+            w->next = VG_MAX(w->next, w->pk->dispatched);
+            w->rev = rev;
+            w->sub = UINT32_MAX;
+            if (vg_replay_resume(w) < 0)
+                vg_watcher_end(w, VG_END_INTERNAL, 0);
+        }
+    }
+}
+
+void vg_watcher_due(struct vg_cache_watcher *w, uint64_t now_ns)
+{
+    uint64_t stall_ns = w->port->c->opts.stall_ms * VG_NS_PER_MS;
+    if (w->is_full && now_ns >= w->progress_ns + stall_ns) {
+        vg_watcher_end(w, VG_END_STALLED, 0);
+        return;
+    }
+    if (w->with_bookmarks && now_ns >= w->bookmark_ns) {
+        send_bookmark(w);
+        plan_bookmark(w, now_ns);
+    }
+    if (w->state != WATCHER_ENDED && w->deadline_ns && now_ns >= w->deadline_ns)
+        vg_watcher_end(w, VG_END_TIME, 0);
+    if (w->state != WATCHER_ENDED)
+        vg_port_schedule(w);
+}
+
+/* ---- opening ---- */
+
+int vg_cache_watch(struct vg_cache_port *p, const struct vg_cache_watch_opts *opts,
+                   struct vg_cache_watcher **ret_watcher, vg_rev *ret_oldest)
+{
+    struct vg_cacher *c = p->c;
+    vg_rev compacted = vg_storage_compacted(c->opts.storage);
+    if (!vg_cacher_is_ready(c))
+        return VIGIL_E_BUSY;
+    if (opts->start == VG_WATCH_AFTER && opts->rev < compacted) {
+        *ret_oldest = compacted;
+        return VIGIL_E_COMPACTED;
+    }
+    struct vg_cache_watcher *w = vg_new(struct vg_cache_watcher);
+    if (!w)
+        return -ENOMEM;
+    uint64_t now = vg_cacher_now_ns(c);
+    w->port = p;
+    w->pk = &p->kinds[opts->kind];
+    w->predicate = vg_obj_predicate_ref(opts->predicate);
+    w->sink = opts->sink;
+    w->form = opts->form;
+    w->with_bookmarks = opts->with_bookmarks;
+    w->deadline_ns = opts->timeout_ms ? now + opts->timeout_ms * VG_NS_PER_MS : 0;
+    w->progress_ns = now;
+    vg_list_init(&w->link);
+    vg_list_init(&w->full);
+    vg_list_init(&w->due);
+    int r = vg_replay_start(w, opts);
+    if (r < 0) {
+        vg_obj_predicate_unref(w->predicate);
+        vg_free(w);
+        return r;
+    }
+    plan_bookmark(w, now);
+    vg_list_push_back(&p->watchers, &w->sibling);
+    p->n_watchers++;
+    vg_port_schedule(w);
+    vg_watcher_queue(w);
+    *ret_watcher = w;
+    return 0;
+}
