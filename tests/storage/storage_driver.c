@@ -63,7 +63,7 @@ void vg_drv_turn(struct vg_drv *d, const char *what)
 
 static void make_clock(struct vg_drv *d)
 {
-    d->clock = vg_new(struct vg_fake_clock);
+    d->clock = calloc(1, sizeof *d->clock);
     if (!d->clock)
         vg_drv_die("clock", -ENOMEM);
     vg_fake_clock_init(d->clock);
@@ -71,12 +71,12 @@ static void make_clock(struct vg_drv *d)
 }
 
 /* The empty turn makes this thread the loop's, which a request may assert. */
-static void make_loop(struct vg_drv *d)
+static int make_loop(struct vg_drv *d)
 {
     int err = vg_loop_new(d->opts.clock, &d->loop);
-    if (err < 0)
-        vg_drv_die("loop", err);
-    vg_loop_turn(d->loop, false);
+    if (err == 0)
+        vg_loop_turn(d->loop, false);
+    return err;
 }
 
 static void free_loop_and_clock(struct vg_drv *d)
@@ -84,12 +84,21 @@ static void free_loop_and_clock(struct vg_drv *d)
     vg_loop_free(vg_steal(d->loop));
     if (d->clock && !d->is_guest) {
         vg_fake_clock_done(d->clock);
-        vg_free(d->clock);
+        free(d->clock);
     }
     d->clock = NULL;
     if (d->tmpdir)
         vg_test_tmpdir_remove(d->tmpdir);
     d->tmpdir = NULL;
+}
+
+static void fill_opts(struct vg_drv *d, const struct engine *e)
+{
+    d->opts.size = sizeof d->opts;
+    if (!d->opts.clock)
+        make_clock(d);
+    if (!d->opts.dir && (e->features & VG_DRV_DURABLE))
+        d->opts.dir = d->tmpdir = vg_test_tmpdir();
 }
 
 int vg_drv_try_open(struct vg_drv *d, const char *engine, const struct vg_storage_opts *opts,
@@ -101,13 +110,10 @@ int vg_drv_try_open(struct vg_drv *d, const char *engine, const struct vg_storag
     *d = (struct vg_drv){.engine = engine};
     if (opts)
         d->opts = *opts;
-    d->opts.size = sizeof d->opts;
-    if (!d->opts.clock)
-        make_clock(d);
-    if (!d->opts.dir && (e->features & VG_DRV_DURABLE))
-        d->opts.dir = d->tmpdir = vg_test_tmpdir();
-    make_loop(d);
-    int err = e->open(&d->opts, &d->store, reterr_status);
+    fill_opts(d, e);
+    int err = make_loop(d);
+    if (err == 0)
+        err = e->open(&d->opts, &d->store, reterr_status);
     if (err < 0)
         free_loop_and_clock(d);
     return err;
@@ -127,7 +133,9 @@ void vg_drv_attach(struct vg_drv *d, const struct vg_drv *host)
     d->is_guest = true;
     d->tmpdir = NULL;
     d->watches = NULL;
-    make_loop(d);
+    int err = make_loop(d);
+    if (err < 0)
+        vg_drv_die("loop", err);
 }
 
 /* A guest's watches must go before the host closes the store under them. */

@@ -9,7 +9,10 @@
 #include "storage_driver.h"
 #include "storage_model.h"
 
-enum { RUN_WATCHES = 8 };
+enum { RUN_WATCHES = 8, RUN_KEYS = 21 };
+
+/* Every key there is. */
+extern const struct vg_slice run_keys[RUN_KEYS];
 
 /* A watch and how far it has been compared. */
 struct run_watch {
@@ -27,8 +30,10 @@ struct run {
     struct vg_rng rng;
     uint64_t seed, step;
     uint64_t next_value;
-    bool is_timed;  /* the engine lives by the driver's clock */
-    bool is_killed; /* the store is never closed before it is opened again */
+    uint64_t n_starved; /* requests that failed for lack of memory */
+    bool is_timed;      /* the engine lives by the driver's clock */
+    bool is_killed;     /* the store is never closed before it is opened again */
+    bool is_starved;    /* now and then an allocation fails */
     struct run_watch watches[RUN_WATCHES];
 };
 
@@ -66,5 +71,15 @@ void watch_begin(struct run *r, struct run_watch *rw, struct vg_drv_watch *w, st
 void check_watch(struct run *r, struct run_watch *rw);
 /* Nothing may be missing up to the present. */
 void check_watch_complete(struct run *r, struct run_watch *rw);
+
+/* Steps: transactions of all shapes, compared when they are answered. */
+void step_txn(struct run *r);
+void step_pipeline(struct run *r);
+
+/* Between the two, one allocation on whatever thread may fail, if the run is of that kind. */
+void starve(struct run *r);
+void feed(struct run *r);
+/* Did a request fail for that? Then nothing must have happened (S5). */
+bool has_starved(struct run *r, int err);
 
 #endif

@@ -11,139 +11,13 @@
 
 static const char *engine;
 
-/* In byte order. Few, so that operations meet; odd, so that encodings of keys are tried. */
-static const struct vg_slice all_keys[] = {
-    {"\0", 1},    {"\0\xff", 2}, {"a", 1},        {"a\0", 2}, {"a\0\0", 3}, {"a\xff", 2},
-    {"b/1", 3},   {"b/10", 4},   {"b/2", 3},      {"b/3", 3}, {"b/3\0", 4}, {"c/a/x", 5},
-    {"c/a/y", 5}, {"c/b/x", 5},  {"c/b/y", 5},    {"d", 1},   {"dd", 2},    {"ddd", 3},
-    {"\x80", 1},  {"\xff", 1},   {"\xff\xff", 2},
-};
-enum { KEYS = VG_ARRAY_LEN(all_keys), OPS_MAX = 6, PIPELINE_MAX = 12, VALUE_MAX = 20000 };
-
-/* ---- transactions ---- */
-
-struct random_txn {
-    struct vg_txn txn;
-    struct vg_op ops[OPS_MAX];
-    struct model_op wanted[OPS_MAX];
-};
-
-/* Never the same twice, of all lengths, most of them short. */
-static struct vg_slice random_value(struct run *r)
-{
-    static char bytes[VALUE_MAX + 32];
-    int n = snprintf(bytes, sizeof bytes, "%llu:", (unsigned long long)r->next_value++);
-    size_t length = (size_t)n + below(r, below(r, 50) == 0 ? VALUE_MAX : 100);
-    memset(bytes + n, 'a' + (int)below(r, 26), length - (size_t)n);
-    return vg_slice(bytes, length);
-}
-
-static vg_rev random_expectation(struct run *r, unsigned key)
-{
-    switch (below(r, 10)) {
-    case 0:
-        return below(r, r->m.rev + 2);
-    case 1:
-        return 0;
-    case 2:
-    case 3:
-    case 4:
-        return VG_EXPECT_ANY;
-    default:
-        return model_key_rev(&r->m, key);
-    }
-}
-
-static void random_op(struct run *r, struct random_txn *t, unsigned i, unsigned key)
-{
-    static const enum vg_op_type types[] = {VG_OP_PUT,    VG_OP_PUT,    VG_OP_PUT,
-                                            VG_OP_DELETE, VG_OP_DELETE, VG_OP_CHECK};
-    struct model_op *w = &t->wanted[i];
-    *w = (struct model_op){.type = types[below(r, VG_ARRAY_LEN(types))], .key = key};
-    w->expect = random_expectation(r, key);
-    struct vg_slice value = random_value(r);
-    size_t cut = below(r, 3) == 0 ? below(r, value.n + 1) : 0;
-    switch (w->type) {
-    case VG_OP_PUT:
-        if (r->is_timed && below(r, 5) == 0)
-            w->ttl_ms = 1 + below(r, 30000);
-        t->ops[i] = vg_drv_op_put(all_keys[key], vg_slice(value.p, cut),
-                                  vg_slice(value.p + cut, value.n - cut), w->expect);
-        t->ops[i].ttl_ms = w->ttl_ms;
-        break;
-    case VG_OP_DELETE:
-        t->ops[i] = vg_drv_op_delete(all_keys[key], w->expect);
-        break;
-    case VG_OP_CHECK:
-        t->ops[i] = vg_drv_op_check(all_keys[key], w->expect);
-        break;
-    }
-    w->header = vg_rec_header(t->ops[i].rec); /* the txn keeps the record until it is done */
-    w->value = vg_rec_value(t->ops[i].rec);
-}
-
-static void random_txn(struct run *r, struct random_txn *t)
-{
-    bool is_used[KEYS] = {false};
-    *t = (struct random_txn){.txn.ops = t->ops};
-    unsigned wish = below(r, 2) ? 1 : 1 + (unsigned)below(r, OPS_MAX);
-    for (unsigned i = 0; i < wish; i++) {
-        unsigned key = (unsigned)below(r, KEYS);
-        if (!is_used[key])
-            random_op(r, t, t->txn.n_ops++, key);
-        is_used[key] = true;
-    }
-}
-
-/* Apply to the model what the engine has answered, and compare. */
-static void settle_txn(struct run *r, struct random_txn *t)
-{
-    size_t before[OPS_MAX];
-    unsigned failed = 0;
-    for (unsigned i = 0; i < t->txn.n_ops; i++)
-        before[i] = model_find(&r->m, t->wanted[i].key, r->m.rev);
-    int want = model_txn(&r->m, t->wanted, t->txn.n_ops, vg_drv_wall_ms(&r->d), &failed);
-    check_err(r, "a transaction", t->txn.req.err, want);
-    if (want == VIGIL_E_CONFLICT) {
-        check_number(r, "failed_op", t->txn.failed_op, failed);
-        check_rec(r, "what a conflict shows", t->ops[failed].prev, before[failed], false);
-    } else {
-        check_number(r, "the revision of a transaction", t->txn.req.rev, r->m.rev);
-        for (unsigned i = 0; i < t->txn.n_ops; i++)
-            check_rec(r, "what a key held before", t->ops[i].prev, before[i], false);
-    }
-    vg_txn_done(&t->txn);
-}
-
-static void step_txn(struct run *r)
-{
-    struct random_txn t;
-    random_txn(r, &t);
-    (void)vg_drv_txn(&r->d, &t.txn);
-    settle_txn(r, &t);
-    check_number(r, "the store's revision", vg_storage_revision(r->d.store), r->m.rev);
-}
-
-/* Many in the queue at once: they share a commit and must still see each other in order. */
-static void step_pipeline(struct run *r)
-{
-    struct random_txn t[PIPELINE_MAX];
-    unsigned n = 1 + (unsigned)below(r, PIPELINE_MAX);
-    for (unsigned i = 0; i < n; i++) {
-        random_txn(r, &t[i]);
-        check_err(r, "submitting", vg_drv_submit_txn(&r->d, &t[i].txn), 0);
-    }
-    for (unsigned i = 0; i < n; i++) {
-        (void)vg_drv_wait(&r->d, &t[i].txn.req);
-        settle_txn(r, &t[i]);
-    }
-}
+enum { RETRY_MS = 1000 }; /* an engine tries again after this long at the most */
 
 /* ---- reads and upkeep ---- */
 
 static struct vg_keys random_keys(struct run *r)
 {
-    struct vg_slice a = all_keys[below(r, KEYS)], b = all_keys[below(r, KEYS)];
+    struct vg_slice a = run_keys[below(r, RUN_KEYS)], b = run_keys[below(r, RUN_KEYS)];
     switch (below(r, 6)) {
     case 0:
         return (struct vg_keys){VG_KEYS_ONE, a, {0}};
@@ -174,11 +48,15 @@ static void step_range(struct run *r)
     struct vg_range range = {
         .keys = random_keys(r),
         .at = below(r, 2) ? 0 : random_rev(r),
-        .limit = below(r, 2) ? 0 : 1 + below(r, KEYS),
+        .limit = below(r, 2) ? 0 : 1 + below(r, RUN_KEYS),
         .flags = flags[below(r, VG_ARRAY_LEN(flags))],
     };
+    starve(r);
     int err = vg_drv_range(&r->d, &range);
-    if (range.at > r->m.rev) {
+    feed(r);
+    if (has_starved(r, err)) {
+        check_number(r, "what a failed range returned", range.n_recs, 0);
+    } else if (range.at > r->m.rev) {
         check_err(r, "a range in the future", err, VIGIL_E_FUTURE);
     } else if (range.at && range.at < r->m.compacted) {
         check_err(r, "a range in the past", err, VIGIL_E_COMPACTED);
@@ -190,26 +68,10 @@ static void step_range(struct run *r)
     vg_range_done(&range);
 }
 
-static void step_compact(struct run *r)
-{
-    vg_rev at = random_rev(r), compact_rev = 0;
-    int want = 0;
-    if (at <= r->m.compacted)
-        want = VIGIL_E_COMPACTED;
-    else if (at > r->m.rev)
-        want = VIGIL_E_FUTURE;
-    else
-        r->m.compacted = at;
-    check_err(r, "compaction", vg_drv_compact(&r->d, at, &compact_rev), want);
-    if (want == VIGIL_E_COMPACTED)
-        check_number(r, "compact_rev", compact_rev, r->m.compacted);
-    check_number(r, "compacted", vg_storage_compacted(r->d.store), r->m.compacted);
-}
-
 static unsigned find_key(struct vg_slice key)
 {
     unsigned i = 0;
-    while (i < KEYS && !vg_slice_eq(all_keys[i], key))
+    while (i < RUN_KEYS && !vg_slice_eq(run_keys[i], key))
         i++;
     return i;
 }
@@ -217,9 +79,9 @@ static unsigned find_key(struct vg_slice key)
 /* What is due now expires at one revision; in which order the engine decides. */
 static void settle_expired(struct run *r)
 {
-    unsigned due = 0, order[KEYS] = {0};
-    bool is_due[KEYS + 1] = {false};
-    for (unsigned key = 0; key < KEYS; key++)
+    unsigned due = 0, order[RUN_KEYS] = {0};
+    bool is_due[RUN_KEYS + 1] = {false};
+    for (unsigned key = 0; key < RUN_KEYS; key++)
         due += is_due[key] = model_is_due(&r->m, key, vg_drv_wall_ms(&r->d));
     if (due == 0)
         return;
@@ -246,8 +108,34 @@ static void step_time(struct run *r)
     if (below(r, 10) == 0)
         vg_fake_clock_set_wall(r->d.clock, vg_drv_wall_ms(&r->d) - (int64_t)below(r, 5000));
     else
-        vg_drv_advance_ms(&r->d, below(r, 8000));
+        vg_drv_advance_ms(&r->d, (r->is_starved ? RETRY_MS : 0) + below(r, 8000));
     settle_expired(r);
+}
+
+/* What failed for lack of memory in the background is tried again after a while: let it pass. */
+static void recover(struct run *r)
+{
+    if (!r->is_starved)
+        return;
+    vg_drv_advance_ms(&r->d, RETRY_MS);
+    settle_expired(r);
+}
+
+static void step_compact(struct run *r)
+{
+    recover(r);
+    vg_rev at = random_rev(r), compact_rev = 0;
+    int want = 0;
+    if (at <= r->m.compacted)
+        want = VIGIL_E_COMPACTED;
+    else if (at > r->m.rev)
+        want = VIGIL_E_FUTURE;
+    else
+        r->m.compacted = at;
+    check_err(r, "compaction", vg_drv_compact(&r->d, at, &compact_rev), want);
+    if (want == VIGIL_E_COMPACTED)
+        check_number(r, "compact_rev", compact_rev, r->m.compacted);
+    check_number(r, "compacted", vg_storage_compacted(r->d.store), r->m.compacted);
 }
 
 /* ---- watches ---- */
@@ -301,8 +189,10 @@ static void step_watch(struct run *r)
 
 static void step_turn(struct run *r)
 {
+    starve(r);
     for (uint64_t i = below(r, 5); i > 0; i--)
         vg_loop_turn(r->d.loop, false);
+    feed(r);
 }
 
 /* Every watch that is not paused is up to date. */
@@ -389,22 +279,26 @@ static void step(struct run *r)
     }
 }
 
-static void run_model(const struct vg_storage_opts *opts, uint64_t salt, bool is_killed)
+enum mode { GENTLE, KILLED, STARVED };
+
+static void run_model(const struct vg_storage_opts *opts, uint64_t salt, enum mode mode)
 {
     uint64_t steps = vg_test_is_long() ? 60000 : 4000;
     struct run *r = vg_new(struct run);
     assert_non_null(r);
     r->seed = vg_test_seed();
-    r->is_killed = is_killed;
+    r->is_killed = mode == KILLED;
+    r->is_starved = mode == STARVED;
     r->is_timed = vg_drv_engine_has(engine, VG_DRV_FAKE_CLOCK);
     vg_rng_seed(&r->rng, r->seed + salt);
-    model_init(&r->m, all_keys, KEYS);
+    model_init(&r->m, run_keys, RUN_KEYS);
     vg_drv_open(&r->d, engine, opts);
     for (r->step = 0; r->step < steps; r->step++)
         step(r);
     step_quiet(r);
-    print_message("%llu steps, %llu revisions, compacted at %llu\n", (unsigned long long)steps,
-                  (unsigned long long)r->m.rev, (unsigned long long)r->m.compacted);
+    print_message("%llu steps, %llu revisions, compacted at %llu, starved %llu times\n",
+                  (unsigned long long)steps, (unsigned long long)r->m.rev,
+                  (unsigned long long)r->m.compacted, (unsigned long long)r->n_starved);
     vg_drv_close(&r->d);
     model_done(&r->m);
     vg_free(r);
@@ -413,7 +307,7 @@ static void run_model(const struct vg_storage_opts *opts, uint64_t salt, bool is
 static void the_engine_does_what_the_model_does(void **state)
 {
     (void)state;
-    run_model(NULL, 1, false);
+    run_model(NULL, 1, GENTLE);
 }
 
 /* A checkpoint whenever time moves, so that the history is spread over all that an engine has. */
@@ -421,7 +315,7 @@ static void the_engine_does_what_the_model_does_with_many_checkpoints(void **sta
 {
     (void)state;
     struct vg_storage_opts opts = {.checkpoint_ms = 1, .unsafe_no_fsync = true};
-    run_model(&opts, 2, false);
+    run_model(&opts, 2, GENTLE);
 }
 
 /* No checkpoint ever: what is opened again comes from the log. */
@@ -432,7 +326,15 @@ static void the_engine_does_what_the_model_does_when_it_is_killed(void **state)
         skip();
     struct vg_storage_opts opts = {.checkpoint_ms = 1000000000,
                                    .checkpoint_bytes = (size_t)1 << 30};
-    run_model(&opts, 3, true);
+    run_model(&opts, 3, KILLED);
+}
+
+/* A request that fails for lack of memory changes nothing, and the engine recovers. */
+static void the_engine_does_what_the_model_does_when_memory_runs_out(void **state)
+{
+    (void)state;
+    struct vg_storage_opts opts = {.checkpoint_ms = 1000, .unsafe_no_fsync = true};
+    run_model(&opts, 4, STARVED);
 }
 
 int main(int argc, char **argv)
@@ -441,6 +343,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_engine_does_what_the_model_does),
         cmocka_unit_test(the_engine_does_what_the_model_does_with_many_checkpoints),
         cmocka_unit_test(the_engine_does_what_the_model_does_when_it_is_killed),
+        cmocka_unit_test(the_engine_does_what_the_model_does_when_memory_runs_out),
     };
     if (argc < 2) {
         fprintf(stderr, "usage: %s <engine>\n", argv[0]);

@@ -136,6 +136,47 @@ static void the_compacted_revision_survives_reopening(void **state)
     assert_int_equal(vg_drv_put(d, "e", "7"), 10);
 }
 
+/* ---- space ---- */
+
+static uint64_t bytes_held(struct vg_drv *d)
+{
+    struct vg_storage_stats st;
+    vg_storage_stats(d->store, &st);
+    return st.disk_bytes + st.overlay_bytes;
+}
+
+/* 100 keys of 400 bytes, with values of `value_len`, come and go. */
+static void put_and_delete(struct vg_drv *d, unsigned round, size_t value_len)
+{
+    struct vg_op puts[100], deletes[100];
+    char key[400], *value = vg_calloc(1, value_len);
+    assert_non_null(value);
+    memset(key, 'k', sizeof key);
+    for (unsigned i = 0; i < 100; i++) {
+        memcpy(key, vg_suite_key(round * 100 + i), 7);
+        struct vg_slice k = vg_slice(key, sizeof key);
+        puts[i] = vg_drv_op_put(k, vg_slice(NULL, 0), vg_slice(value, value_len), 0);
+        deletes[i] = vg_drv_op_delete(k, VG_EXPECT_ANY);
+    }
+    vg_free(value);
+    assert_err(vg_drv_run(d, puts, 100, NULL), 0);
+    assert_err(vg_drv_run(d, deletes, 100, NULL), 0);
+}
+
+/* 30 MB of values and 10 MB of keys pass through; hardly anything may stay. */
+static void compaction_gives_the_space_back(void **state)
+{
+    struct vg_drv *d = *state;
+    vg_suite_need(d, VG_DRV_FAKE_CLOCK);
+    vg_suite_fresh(d, &(struct vg_storage_opts){.checkpoint_ms = 10});
+    for (unsigned round = 0; round < 100; round++) {
+        put_and_delete(d, round, 3000);
+        vg_drv_advance_ms(d, 10);
+        assert_err(vg_drv_compact(d, vg_storage_revision(d->store), NULL), 0);
+    }
+    assert_in_range(bytes_held(d), 0, 8 << 20);
+}
+
 /* ---- by itself ---- */
 
 /* One more revision and a second; enough of both makes any automatic compaction due. */
@@ -207,6 +248,7 @@ static const struct CMUnitTest tests[] = {
     VG_SUITE_TEST(previous_values_are_known_right_after_compaction),
     VG_SUITE_TEST(history_above_the_compacted_revision_has_its_previous_values),
     VG_SUITE_TEST(the_compacted_revision_survives_reopening),
+    VG_SUITE_TEST(compaction_gives_the_space_back),
     VG_SUITE_TEST(without_being_asked_nothing_is_compacted),
     VG_SUITE_TEST(automatic_compaction_keeps_at_least_the_age),
     VG_SUITE_TEST(automatic_compaction_keeps_at_most_the_count),

@@ -3,6 +3,8 @@
  */
 #include "storage_suite.h"
 
+#include <errno.h>
+
 /* A transaction that keeps the commit thread busy for a while. */
 struct heavy {
     struct vg_txn txn;
@@ -196,6 +198,19 @@ static void a_store_may_be_closed_right_after_opening(void **state)
     vg_storage_close(NULL);
 }
 
+static void opening_works_or_says_that_memory_is_lacking(void **state)
+{
+    struct vg_drv *d = *state;
+    VG_ALLOC_FAIL_LOOP_ALL (n) {
+        struct vg_drv other;
+        int err = vg_drv_try_open(&other, d->engine, NULL, NULL);
+        bool has_failed = vg_test_alloc_failed();
+        assert_true(err == 0 || (err == -ENOMEM && has_failed));
+        if (err == 0)
+            vg_drv_close(&other);
+    }
+}
+
 /* ---- reopening ---- */
 
 static void a_reopened_store_is_the_same(void **state)
@@ -360,6 +375,7 @@ static const struct CMUnitTest tests[] = {
     VG_SUITE_TEST(a_watch_cancelled_before_closing_hears_nothing),
     VG_SUITE_TEST(a_watch_may_be_cancelled_after_closing),
     VG_SUITE_TEST(a_store_may_be_closed_right_after_opening),
+    VG_SUITE_TEST(opening_works_or_says_that_memory_is_lacking),
     VG_SUITE_TEST(a_reopened_store_is_the_same),
     VG_SUITE_TEST(a_watch_resumes_where_it_was_before_reopening),
     VG_SUITE_TEST(history_is_whole_across_checkpoints_and_reopening),
