@@ -8,6 +8,8 @@
 
 #define OVERWRITE_BYTES ((off_t)32 << 20)
 #define FILL_BYTES ((size_t)1 << 20)
+/* Groups are cut from so much text, each elsewhere: a disk below may pack or share what repeats. */
+#define GROUPS_BYTES ((size_t)8 << 20)
 
 struct floor_row {
     enum floor_way way;
@@ -68,21 +70,20 @@ void floor_row_slice(struct floor_row *row, const struct bench_plan *plan,
                      struct bench_slice *ret_slice)
 {
     size_t n = (size_t)(plan->group_bytes + 0.5);
-    char *group = bench_alloc(1, n);
-    memset(group, 'x', n);
+    char *bytes = workload_text(GROUPS_BYTES + n);
     struct bench_usage begin, end;
     uint64_t written = bench_written();
     bench_usage_now(&begin);
     uint64_t last = begin.wall_ns, now = last;
     while (now - begin.wall_ns < plan->ns && !bench_interrupted()) {
-        put_group(row, group, n);
+        put_group(row, bytes + (size_t)(ret_slice->commits * 4093) % GROUPS_BYTES, n);
         now = bench_now_ns();
         bench_hist_add(&ret_slice->latency, now - last);
         last = now;
         ret_slice->commits++;
     }
     bench_usage_now(&end);
-    free(group);
+    free(bytes);
     ret_slice->syncs = ret_slice->commits;
     ret_slice->secs = (double)(end.wall_ns - begin.wall_ns) / 1e9;
     ret_slice->cpu_s = ret_slice->engine_s = (double)(end.cpu_ns - begin.cpu_ns) / 1e9;

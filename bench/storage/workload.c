@@ -28,23 +28,23 @@ void wl_key(char *ret_key, uint32_t writer, uint32_t slot)
     put_digits(ret_key + 44, 8, 16, slot);
 }
 
-static char *make_pool(void)
+char *workload_text(size_t n)
 {
     struct vg_rng rng;
     vg_rng_seed(&rng, 42);
-    char *pool = bench_alloc(POOL_BYTES, 1);
-    for (size_t i = 0; i < POOL_BYTES; i += 8) {
+    char *text = bench_alloc(n + 8, 1);
+    for (size_t i = 0; i < n; i += 8) {
         uint64_t bits = vg_rng_u64(&rng);
         for (size_t j = 0; j < 8; j++, bits >>= 8)
-            pool[i + j] = (char)(' ' + (bits & 63));
+            text[i + j] = (char)(' ' + (bits & 63));
     }
-    return pool;
+    return text;
 }
 
 struct workload *workload_new(uint32_t n_writers, size_t value_len, bool only_create)
 {
     struct workload *load = bench_alloc(1, sizeof *load);
-    load->pool = make_pool();
+    load->pool = workload_text(POOL_BYTES);
     load->value_len = value_len;
     load->n_writers = n_writers;
     load->keys_first = VG_MAX(WL_KEYS_FIRST / n_writers, 1u);

@@ -39,6 +39,9 @@ struct wl_op {
     struct vg_slice header, value;
 };
 
+/* n bytes that do not repeat; to be freed. */
+char *workload_text(size_t n);
+
 struct workload *workload_new(uint32_t n_writers, size_t value_len, bool only_create);
 void workload_free(struct workload *load);
 /* What the user has asked to store with one write. */
