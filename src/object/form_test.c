@@ -37,7 +37,7 @@ static void a_form_is_made_by_the_first_and_shared_by_the_rest(void **state)
 {
     (void)state;
     struct vg_form_budget budget;
-    struct vg_forms f = {0};
+    struct vg_forms f = {NULL};
     struct maker m = {.n = 10};
     vg_form_budget_init(&budget, 1 << 20);
     const struct vg_form_body *bodies[3];
@@ -61,7 +61,7 @@ static void forms_are_told_apart(void **state)
 {
     (void)state;
     struct vg_form_budget budget;
-    struct vg_forms f = {0};
+    struct vg_forms f = {NULL};
     struct maker m = {.n = 1};
     vg_form_budget_init(&budget, 1 << 20);
     for (int round = 0; round < 2; round++)
@@ -82,7 +82,7 @@ static void a_body_outlives_its_event(void **state)
 {
     (void)state;
     struct vg_form_budget budget;
-    struct vg_forms f = {0};
+    struct vg_forms f = {NULL};
     struct maker m = {.n = 3};
     const struct vg_form_body *body;
     vg_form_budget_init(&budget, 1 << 20);
@@ -102,7 +102,7 @@ static void beyond_the_budget_a_body_is_the_askers_alone(void **state)
 {
     (void)state;
     struct vg_form_budget budget;
-    struct vg_forms f = {0};
+    struct vg_forms f = {NULL};
     struct maker m = {.n = 100};
     const struct vg_form_body *a, *b, *c, *d;
     vg_form_budget_init(&budget, sizeof *a + 100);
@@ -128,7 +128,7 @@ static void who_asks_while_it_is_made_is_told_to_come_again(void **state)
 {
     (void)state;
     struct vg_form_budget budget;
-    struct vg_forms f = {0};
+    struct vg_forms f = {NULL};
     struct maker m = {.n = 1, .ask_again = &f, .budget = &budget};
     const struct vg_form_body *body;
     vg_form_budget_init(&budget, 1 << 20);
@@ -142,7 +142,7 @@ static void after_a_failure_the_next_asker_tries_anew(void **state)
 {
     (void)state;
     struct vg_form_budget budget;
-    struct vg_forms f = {0};
+    struct vg_forms f = {NULL};
     struct maker m = {.n = 1, .err = VIGIL_E_UNSUPPORTED};
     const struct vg_form_body *body = NULL;
     vg_form_budget_init(&budget, 1 << 20);
@@ -163,7 +163,7 @@ static void lack_of_memory_is_reported_and_nothing_leaks(void **state)
     (void)state;
     VG_ALLOC_FAIL_LOOP (n) {
         struct vg_form_budget budget;
-        struct vg_forms f = {0};
+        struct vg_forms f = {NULL};
         struct maker m = {.n = 100};
         const struct vg_form_body *body = NULL;
         vg_form_budget_init(&budget, 1 << 20);

@@ -91,7 +91,7 @@ static inline void vg_test_pod_labels(struct vg_buf *b, unsigned i, unsigned lab
 
 static inline void vg_test_pod_containers(struct vg_buf *b, unsigned i)
 {
-    for (unsigned k = 0; k < 3; k++)
+    for (unsigned k = 0; k < 5; k++)
         vg_test_must(vg_buf_printf(
             b,
             "%s{\"name\":\"c%u\",\"image\":\"registry.example.com/team/app-%u:v1.%u\",\"ports\":[{"

@@ -35,7 +35,7 @@ static void sealing_init(struct sealing *s, const struct vg_obj_fields *fields,
     *s = (struct sealing){.fields = fields, .value = value, .status = status};
     vg_buf_init(&s->labels, VG_OBJ_VALUE_MAX);
     vg_buf_init(&s->tail, VG_OBJ_VALUE_MAX);
-    vg_arena_init(&s->arena, 0, 2 * VG_OBJ_VALUE_MAX);
+    vg_arena_init(&s->arena, 0, 4 * VG_OBJ_VALUE_MAX); /* unescaping takes room for three times */
 }
 
 static void sealing_done(struct sealing *s)
@@ -75,7 +75,10 @@ static int copy_string(struct sealing *s, struct vg_slice raw, struct ref *ret)
 {
     struct vg_slice text;
     int err = vg_json_raw_text(&s->arena, raw, &text);
-    return err < 0 ? err : copy_to_tail(s, text, ret);
+    if (err == 0)
+        err = copy_to_tail(s, text, ret);
+    vg_arena_reset(&s->arena);
+    return err;
 }
 
 static int ref_string(struct sealing *s, struct vg_slice raw, struct ref *ret)
@@ -84,6 +87,11 @@ static int ref_string(struct sealing *s, struct vg_slice raw, struct ref *ret)
         return copy_string(s, raw, ret);
     *ret = place_in_value(s, vg_slice(raw.p + 1, raw.n - 2));
     return 0;
+}
+
+static bool is_key(const struct vg_json_raw *raw, struct vg_slice key)
+{
+    return raw->key_is_escaped ? vg_json_raw_key_eq(raw->key, key) : vg_slice_eq(raw->key, key);
 }
 
 /* ---- labels ---- */
@@ -148,19 +156,23 @@ static int compare_labels(const void *a, const void *b, void *base)
 static int sort_labels(struct sealing *s)
 {
     struct vg_labels l = labels_of(s);
-    if (vg_labels_is_sound(&l, VG_OBJ_VALUE_MAX))
+    size_t base_n = s->flags & VG_OBJ_LABELS_IN_TAIL ? s->tail.n : s->value.n;
+    if (vg_labels_is_sound(&l, base_n))
         return 0;
     qsort_r(s->labels.p, l.n, sizeof(struct vg_label_ref), compare_labels, (char *)l.base);
-    if (!vg_labels_is_sound(&l, VG_OBJ_VALUE_MAX))
+    if (!vg_labels_is_sound(&l, base_n))
         return vg_fail(s->status, VIGIL_E_INVALID, "metadata.labels has a key twice");
     return 0;
 }
 
-/* One escape among them, and all are copied: they count from one base. */
+/* One escape among them, and all are copied: they count from one base. For that reason there is one
+ * set of labels; text that nobody checked may have more. */
 static int put_labels(struct sealing *s, struct vg_slice text)
 {
     struct vg_json_iter it;
     struct vg_json_raw raw;
+    if (s->labels.n)
+        return vg_fail(s->status, VIGIL_E_INVALID, "metadata.labels is there twice");
     if (vg_slice_eq(text, VG_SLICE_LIT("null")))
         return 0;
     int err = vg_json_iter_init(&it, text);
@@ -189,15 +201,15 @@ static int put_meta_text(struct sealing *s, const char *key, struct vg_slice raw
 
 static int put_meta_member(struct sealing *s, const struct vg_json_raw *raw)
 {
-    if (vg_json_raw_key_eq(raw->key, VG_SLICE_LIT("name")))
+    if (is_key(raw, VG_SLICE_LIT("name")))
         return put_meta_text(s, "name", raw->value, &s->name);
-    if (vg_json_raw_key_eq(raw->key, VG_SLICE_LIT("namespace")))
+    if (is_key(raw, VG_SLICE_LIT("namespace")))
         return put_meta_text(s, "namespace", raw->value, &s->ns);
-    if (vg_json_raw_key_eq(raw->key, VG_SLICE_LIT("uid")))
+    if (is_key(raw, VG_SLICE_LIT("uid")))
         return put_meta_text(s, "uid", raw->value, &s->uid);
-    if (vg_json_raw_key_eq(raw->key, VG_SLICE_LIT("labels")))
+    if (is_key(raw, VG_SLICE_LIT("labels")))
         return put_labels(s, raw->value);
-    if (vg_json_raw_key_eq(raw->key, VG_SLICE_LIT("deletionTimestamp")) && is_string(raw->value))
+    if (is_key(raw, VG_SLICE_LIT("deletionTimestamp")) && is_string(raw->value))
         s->flags |= VG_OBJ_IS_DELETING;
     return 0;
 }
@@ -230,15 +242,15 @@ static bool is_path_end(const struct vg_obj_field_def *def, uint32_t depth)
     return depth == VG_OBJ_PATH_MAX || !def->path[depth];
 }
 
-/* Which of the wanted fields lie at or below the member `key`. */
-static uint32_t fields_below(const struct sealing *s, struct vg_slice key, uint32_t wanted,
-                             uint32_t depth)
+/* Which of the wanted fields lie at or below this member. */
+static uint32_t fields_below(const struct sealing *s, const struct vg_json_raw *raw,
+                             uint32_t wanted, uint32_t depth)
 {
     uint32_t below = 0;
     for (uint32_t i = 0; i < s->fields->n; i++) {
         const struct vg_obj_field_def *def = &s->fields->v[i];
         if ((wanted >> i & 1) && !is_path_end(def, depth) &&
-            vg_json_raw_key_eq(key, vg_slice_str(def->path[depth])))
+            is_key(raw, vg_slice_str(def->path[depth])))
             below |= 1u << i;
     }
     return below;
@@ -280,7 +292,7 @@ static int put_fields(struct sealing *s, struct vg_slice text, uint32_t wanted, 
         return 0;
     int err = 0;
     while (wanted && (err = vg_json_iter_next(&it, &raw)) > 0) {
-        uint32_t below = fields_below(s, raw.key, wanted, depth);
+        uint32_t below = fields_below(s, &raw, wanted, depth);
         wanted &= ~below;
         err = put_fields_ending(s, raw.value, &below, depth + 1);
         if (err == 0 && below)
