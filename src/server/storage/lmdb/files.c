@@ -27,13 +27,13 @@ static int sync_parent(const char *path)
 static int make_dir(const char *path, struct vg_status *reterr_status)
 {
     int err = mkdir(path, 0700) < 0 ? -errno : 0;
-    if (err == -EEXIST)
-        return 0;
-    if (err == 0) {
+    bool was_there = err == -EEXIST;
+    if (err == 0 || was_there) {
+        /* Also of one that is there: whoever made it may have been cut short. A parent that we may
+         * not read was made by others, and with care. */
         err = sync_parent(path);
-        if (err == 0)
+        if (err == 0 || (was_there && (err == -EACCES || err == -ENOTDIR)))
             return 0;
-        rmdir(path); /* or the next start would take it for one that is there for good */
     }
     return vg_fail(reterr_status, err, "cannot make the directory %s: %s", path, vg_err_text(err));
 }

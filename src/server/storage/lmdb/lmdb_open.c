@@ -348,6 +348,10 @@ static int open_store(struct vg_lmdb *l, const struct vg_storage_opts *o, struct
     int r = open_dir(l, o, reterr_status);
     if (r < 0)
         return r;
+    /* A start that was cut short may have given names without making them durable. */
+    r = vg_sync_dir(l->dirfd);
+    if (r < 0)
+        return vg_fail(reterr_status, r, "cannot sync %s: %s", o->dir, vg_err_text(r));
     r = vg_lmdb_env_open(l);
     if (r < 0)
         return vg_fail(reterr_status, r, "cannot open %s: %s", l->path, vg_err_text(r));
