@@ -1,7 +1,7 @@
 /* label_selector.c - the compiled form of a label selector, and matching; see label_selector.h.
  * The block of a selector is its head, the requirements, all values as slices, all bytes; every
- * slice points into the block. Requirements and labels both rise by key, so a match walks the
- * labels once: each search begins where the last one ended. */
+ * slice points into the block. Requirements and labels both rise by key, so each search of a match
+ * begins where the last one found. */
 #include "label_selector.h"
 
 #include <errno.h>
@@ -112,12 +112,13 @@ static bool absence_matches(enum vg_label_op op)
 
 bool vg_label_selector_matches(const struct vg_label_selector *s, const struct vg_labels *l)
 {
-    uint32_t at = 0;
+    uint32_t from = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         const struct vg_label_requirement *r = &s->v[i];
-        at = vg_labels_lower_bound(l, r->key, at);
-        bool found = at < l->n && vg_slice_eq(vg_labels_key(l, at), r->key);
-        if (!(found ? value_matches(r, vg_labels_value(l, at)) : absence_matches(r->op)))
+        uint32_t at = vg_labels_index(l, r->key, from);
+        if (at < l->n)
+            from = at;
+        if (!(at < l->n ? value_matches(r, vg_labels_value(l, at)) : absence_matches(r->op)))
             return false;
     }
     return !s->is_nothing;

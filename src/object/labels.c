@@ -14,14 +14,32 @@ uint32_t vg_labels_lower_bound(const struct vg_labels *l, struct vg_slice key, u
     return low;
 }
 
+/* Up to this many labels, looking at all lengths costs less than comparing a few keys: few keys are
+ * of the same length, and the lengths lie side by side. */
+#define LINEAR_MAX 32u
+
+static uint32_t index_linear(const struct vg_labels *l, struct vg_slice key, uint32_t from)
+{
+    uint32_t i = from;
+    while (i < l->n && !(l->v[i].key_n == key.n && vg_slice_eq(vg_labels_key(l, i), key)))
+        i++;
+    return i;
+}
+
+uint32_t vg_labels_index(const struct vg_labels *l, struct vg_slice key, uint32_t from)
+{
+    if (l->n <= LINEAR_MAX)
+        return index_linear(l, key, from);
+    uint32_t i = vg_labels_lower_bound(l, key, from);
+    return i < l->n && vg_slice_eq(vg_labels_key(l, i), key) ? i : l->n;
+}
+
 bool vg_labels_find(const struct vg_labels *l, struct vg_slice key, struct vg_slice *ret_value)
 {
-    uint32_t i = vg_labels_lower_bound(l, key, 0);
-    if (i >= l->n || !vg_slice_eq(vg_labels_key(l, i), key))
-        return false;
-    if (ret_value)
+    uint32_t i = vg_labels_index(l, key, 0);
+    if (i < l->n && ret_value)
         *ret_value = vg_labels_value(l, i);
-    return true;
+    return i < l->n;
 }
 
 static bool is_inside(uint32_t at, uint16_t n, size_t base_n)

@@ -36,9 +36,12 @@ static inline struct vg_slice vg_labels_value(const struct vg_labels *l, uint32_
     return (struct vg_slice){l->base + l->v[i].value, l->v[i].value_n};
 }
 
-/* The first label at or after `from` whose key is not below `key`; n when there is none. Binary
- * search: who looks for rising keys passes the last answer and searches only the rest. */
+/* The first label at or after `from` whose key is not below `key`; n when there is none. */
 uint32_t vg_labels_lower_bound(const struct vg_labels *l, struct vg_slice key, uint32_t from);
+
+/* The label `key`, if it is at or after `from`; n when it is not. For matching: who asks for rising
+ * keys passes the last find and searches only the rest. */
+uint32_t vg_labels_index(const struct vg_labels *l, struct vg_slice key, uint32_t from);
 
 /* Whether there is a label `key`; then its value is in *ret_value (NULL allowed). */
 bool vg_labels_find(const struct vg_labels *l, struct vg_slice key, struct vg_slice *ret_value);

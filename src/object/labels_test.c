@@ -1,5 +1,8 @@
 #include "test_support.h"
 
+#include <stdio.h>
+
+#include "base/buf.h"
 #include "labels.h"
 #include "labels_testing.h"
 
@@ -17,6 +20,41 @@ static void find_gives_the_value_of_each_key(void **state)
     assert_false(vg_labels_find(l, VG_SLICE_LIT("d"), &v));
     assert_false(vg_labels_find(l, VG_SLICE_LIT(""), &v));
     assert_false(vg_labels_find(l, VG_SLICE_LIT("aa"), &v));
+}
+
+/* Few labels are searched one way, many another. */
+static void many_labels_are_found_too(void **state)
+{
+    (void)state;
+    static struct vg_test_labels t;
+    VG_AUTO(buf) text = {0};
+    for (unsigned i = 0; i < VG_TEST_LABELS_MAX; i++)
+        assert_int_equal(vg_buf_printf(&text, "k%u=%u,", i, i), 0);
+    assert_int_equal(vg_buf_append(&text, "", 1), 0);
+    const struct vg_labels *l = vg_test_labels(&t, text.p);
+    assert_true(vg_labels_is_sound(l, text.n));
+    for (unsigned i = 0; i < VG_TEST_LABELS_MAX; i++) {
+        struct vg_slice v = {0};
+        char key[8], value[8];
+        snprintf(key, sizeof key, "k%u", i);
+        snprintf(value, sizeof value, "%u", i);
+        assert_true(vg_labels_find(l, vg_slice_str(key), &v));
+        vg_assert_slice_equal(v, vg_slice_str(value));
+    }
+    assert_int_equal(vg_labels_index(l, VG_SLICE_LIT("k"), 0), l->n);
+    assert_int_equal(vg_labels_index(l, VG_SLICE_LIT("k9"), 0), l->n - 1);
+    assert_int_equal(vg_labels_index(l, VG_SLICE_LIT("k1"), 2), l->n);
+}
+
+static void index_searches_from_where_it_is_told(void **state)
+{
+    (void)state;
+    struct vg_test_labels t;
+    const struct vg_labels *l = vg_test_labels(&t, "a=1,c=2,e=3");
+    assert_int_equal(vg_labels_index(l, VG_SLICE_LIT("c"), 0), 1);
+    assert_int_equal(vg_labels_index(l, VG_SLICE_LIT("c"), 1), 1);
+    assert_int_equal(vg_labels_index(l, VG_SLICE_LIT("c"), 2), 3);
+    assert_int_equal(vg_labels_index(l, VG_SLICE_LIT("b"), 0), 3);
 }
 
 static void the_empty_set_has_nothing(void **state)
@@ -58,6 +96,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(find_gives_the_value_of_each_key),
+        cmocka_unit_test(many_labels_are_found_too),
+        cmocka_unit_test(index_searches_from_where_it_is_told),
         cmocka_unit_test(the_empty_set_has_nothing),
         cmocka_unit_test(lower_bound_searches_from_where_it_is_told),
         cmocka_unit_test(disorder_duplicates_and_strays_are_unsound),
