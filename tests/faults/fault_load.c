@@ -22,6 +22,8 @@ struct writer {
     struct vg_rng rng;
     bool has_chores; /* it compacts and moves the clock */
     unsigned since_compaction;
+    struct vg_compact compact;
+    bool is_compacting;
 };
 
 /* ---- sending and hearing ---- */
@@ -113,14 +115,35 @@ static void compact(struct writer *w)
     if (top <= back + VG_REV_EMPTY || top - back <= now.compact_asked)
         return;
     fm_compacting(load->m, top - back, false);
-    if (vg_drv_compact(&w->d, top - back, NULL) == 0)
-        fm_compacting(load->m, top - back, true);
+    w->compact = (struct vg_compact){.at = top - back};
+    w->is_compacting = vg_drv_submit_compact(&w->d, &w->compact) == 0;
+}
+
+static void hear_compaction(struct writer *w)
+{
+    if (!w->is_compacting || !vg_drv_is_answered(&w->compact.req))
+        return;
+    w->is_compacting = false;
+    if (w->compact.req.err == 0)
+        fm_compacting(w->load->m, w->compact.at, true);
+}
+
+/* A store whose disk fails looks again when time has passed. */
+static void end_compaction(struct writer *w)
+{
+    for (hear_compaction(w); w->is_compacting; hear_compaction(w)) {
+        if (w->load->clock)
+            vg_fake_clock_advance(w->load->clock, 100 * VG_NS_PER_MS);
+        vg_loop_turn(w->d.loop, w->load->clock == NULL);
+        sched_yield();
+    }
 }
 
 static void do_chores(struct writer *w)
 {
     struct fl_load *load = w->load;
-    if (load->compact_every && w->since_compaction >= load->compact_every)
+    hear_compaction(w);
+    if (load->compact_every && w->since_compaction >= load->compact_every && !w->is_compacting)
         compact(w);
     if (load->clock && vg_rng_below(&w->rng, 8) == 0)
         vg_fake_clock_advance(load->clock, vg_rng_below(&w->rng, 400) * VG_NS_PER_MS);
@@ -156,6 +179,7 @@ static void *run_writer(void *arg)
         if (w->has_chores)
             do_chores(w);
     }
+    end_compaction(w);
     vg_drv_close(&w->d);
     free(w);
     end_writer(t->load);
