@@ -191,10 +191,16 @@ static void report_predicates(struct bench *b, double parse)
          "app.kubernetes.io/name in (web-1,web-2,web-3),example.com/label-03!=x,!absent",
          "status.phase=Running,spec.nodeName!=node-3"},
     };
+    size_t sizes[VG_ARRAY_LEN(cases)];
     for (size_t i = 0; i < VG_ARRAY_LEN(cases); i++) {
         set_predicate(b, cases[i].ns, cases[i].labels, cases[i].fields);
         report(cases[i].what, measure(b, job_match, 100), parse);
+        sizes[i] = vg_obj_predicate_size(b->predicate);
     }
+    printf("\nbytes of these predicates:");
+    for (size_t i = 0; i < VG_ARRAY_LEN(cases); i++)
+        printf(" %zu", sizes[i]);
+    printf("\n");
     b->predicate = vg_obj_predicate_unref(b->predicate);
 }
 

@@ -106,7 +106,9 @@ void vg_obj_header_read(struct vg_slice header, struct vg_slice value, struct vg
 {
 #ifdef VG_DEBUG_CHECKS
     struct vg_obj_header checked;
-    assert(vg_obj_header_open(header, value, &checked) == 0);
+    int err = vg_obj_header_open(header, value, &checked);
+    assert(err == 0);
+    (void)err;
 #endif
     fill(header.p, value.p, ret);
 }

@@ -130,7 +130,7 @@ static uint32_t from_base(const struct sealing *s, struct ref r)
 
 static int add_label(struct sealing *s, const struct vg_json_raw *raw)
 {
-    struct ref key, value;
+    struct ref key = {0}, value = {0};
     int err = ref_label(s, vg_slice(raw->key.p - 1, raw->key.n + 2), &key);
     if (err == 0)
         err = ref_label(s, raw->value, &value);
