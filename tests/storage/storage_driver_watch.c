@@ -16,16 +16,20 @@
 
 static _Atomic(const char *) waiting_for;
 
+static void say(const char *text)
+{
+    size_t n = strlen(text);
+    if (write(STDERR_FILENO, text, n) != (ssize_t)n)
+        _exit(4); /* nobody hears us */
+}
+
 static void on_alarm(int sig)
 {
     (void)sig;
-    static const char said[] = "storage driver: nothing happened for a minute, waiting for: ";
     const char *what = atomic_load(&waiting_for);
-    ssize_t n = write(STDERR_FILENO, said, sizeof said - 1);
-    if (n > 0 && what)
-        n = write(STDERR_FILENO, what, strlen(what));
-    if (n > 0)
-        n = write(STDERR_FILENO, "\n", 1);
+    say("storage driver: nothing happened for a minute, waiting for: ");
+    say(what ? what : "nothing");
+    say("\n");
     _exit(3);
 }
 

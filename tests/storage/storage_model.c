@@ -64,6 +64,7 @@ static void append(struct model *m, struct model_change c)
         m->cap = m->cap ? m->cap * 2 : 1024;
         m->changes = must_alloc(realloc(m->changes, m->cap * sizeof *m->changes));
     }
+    assert(m->changes);
     m->changes[m->n++] = c;
 }
 

@@ -69,32 +69,30 @@ static vg_rev random_expectation(struct run *r, unsigned key)
     }
 }
 
-static void random_op(struct run *r, struct random_txn *t, unsigned i, unsigned key)
+static struct vg_op random_put(struct run *r, struct model_op *w)
+{
+    struct vg_slice value = random_value(r);
+    size_t cut = below(r, 3) == 0 ? below(r, value.n + 1) : 0;
+    w->ttl_ms = r->is_timed && below(r, 5) == 0 ? 1 + below(r, 30000) : 0;
+    struct vg_op op = vg_drv_op_put(run_keys[w->key], vg_slice(value.p, cut),
+                                    vg_slice(value.p + cut, value.n - cut), w->expect);
+    op.ttl_ms = w->ttl_ms;
+    w->header = vg_rec_header(op.rec); /* the txn keeps the record until it is done */
+    w->value = vg_rec_value(op.rec);
+    return op;
+}
+
+static struct vg_op random_op(struct run *r, struct model_op *w)
 {
     static const enum vg_op_type types[] = {VG_OP_PUT,    VG_OP_PUT,    VG_OP_PUT,
                                             VG_OP_DELETE, VG_OP_DELETE, VG_OP_CHECK};
-    struct model_op *w = &t->wanted[i];
-    *w = (struct model_op){.type = types[below(r, VG_ARRAY_LEN(types))], .key = key};
-    w->expect = random_expectation(r, key);
-    struct vg_slice value = random_value(r);
-    size_t cut = below(r, 3) == 0 ? below(r, value.n + 1) : 0;
-    switch (w->type) {
-    case VG_OP_PUT:
-        if (r->is_timed && below(r, 5) == 0)
-            w->ttl_ms = 1 + below(r, 30000);
-        t->ops[i] = vg_drv_op_put(run_keys[key], vg_slice(value.p, cut),
-                                  vg_slice(value.p + cut, value.n - cut), w->expect);
-        t->ops[i].ttl_ms = w->ttl_ms;
-        break;
-    case VG_OP_DELETE:
-        t->ops[i] = vg_drv_op_delete(run_keys[key], w->expect);
-        break;
-    case VG_OP_CHECK:
-        t->ops[i] = vg_drv_op_check(run_keys[key], w->expect);
-        break;
-    }
-    w->header = vg_rec_header(t->ops[i].rec); /* the txn keeps the record until it is done */
-    w->value = vg_rec_value(t->ops[i].rec);
+    w->type = types[below(r, VG_ARRAY_LEN(types))];
+    w->expect = random_expectation(r, w->key);
+    if (w->type == VG_OP_PUT)
+        return random_put(r, w);
+    if (w->type == VG_OP_DELETE)
+        return vg_drv_op_delete(run_keys[w->key], w->expect);
+    return vg_drv_op_check(run_keys[w->key], w->expect);
 }
 
 static void random_txn(struct run *r, struct random_txn *t)
@@ -104,9 +102,12 @@ static void random_txn(struct run *r, struct random_txn *t)
     unsigned wish = below(r, 2) ? 1 : 1 + (unsigned)below(r, OPS_MAX);
     for (unsigned i = 0; i < wish; i++) {
         unsigned key = (unsigned)below(r, RUN_KEYS);
-        if (!is_used[key])
-            random_op(r, t, t->txn.n_ops++, key);
+        if (is_used[key])
+            continue;
         is_used[key] = true;
+        unsigned at = t->txn.n_ops++;
+        t->wanted[at].key = key;
+        t->ops[at] = random_op(r, &t->wanted[at]);
     }
 }
 

@@ -276,7 +276,8 @@ static void check_counters(struct arena *a)
 }
 
 /* Two changes in every revision, each revision once, and the same for every watcher. */
-static void check_watch(struct arena *a, const struct vg_drv_watch *w)
+static void check_watch(struct arena *a, const struct vg_drv_watch *w,
+                        const struct vg_drv_watch *first)
 {
     assert_false(w->is_ended);
     assert_int_equal(w->n_events, 2 * WRITERS * a->increments);
@@ -286,7 +287,7 @@ static void check_watch(struct arena *a, const struct vg_drv_watch *w)
         assert_int_equal(r->sub, i % 2);
         assert_int_equal(value_of(r), r->version);
         assert_int_equal(value_of(w->events[i].prev), r->version - 1);
-        vg_assert_slice_equal(vg_rec_key(r), vg_rec_key(a->watches[0]->events[i].rec));
+        vg_assert_slice_equal(vg_rec_key(r), vg_rec_key(first->events[i].rec));
     }
 }
 
@@ -314,9 +315,9 @@ static void run_arena(role_fn *const *roles, unsigned n_roles)
     put_fillers(a);
     vg_test_threads(n_roles, run_role, a);
     check_counters(a);
-    for (unsigned i = 0; i < WATCHERS; i++)
-        if (a->watches[i])
-            check_watch(a, a->watches[i]);
+    const struct vg_drv_watch *first = a->watches[0];
+    for (unsigned i = 0; first && i < WATCHERS; i++)
+        check_watch(a, a->watches[i], first);
     print_message("conflicts=%u reads=%u compacted_reads=%u relists=%u\n", a->conflicts, a->reads,
                   a->compacted_reads, a->relists);
     for (unsigned i = 0; i < WATCHERS; i++)
