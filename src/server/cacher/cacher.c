@@ -45,6 +45,13 @@ static bool has_trigger(const struct vg_cache_kind *k)
     return k->fields && k->fields->trigger < k->fields->n;
 }
 
+static int init_bookmark(struct vg_watch_cache *wc)
+{
+    int r = vg_buf_printf(&wc->bookmark_head, "{\"type\":\"BOOKMARK\",\"object\":%s",
+                          wc->kind->bookmark_head);
+    return r < 0 ? r : vg_buf_printf(&wc->bookmark_tail, "%s}\n", wc->kind->bookmark_tail);
+}
+
 static int init_kind(struct vg_watch_cache *wc, struct vg_cacher *c, size_t index)
 {
     const struct vg_cacher_opts *o = &c->opts;
@@ -63,6 +70,8 @@ static int init_kind(struct vg_watch_cache *wc, struct vg_cacher *c, size_t inde
     struct vg_tree_opts t = {.wake = wake_reclaim, .wake_arg = c};
     int r = vg_history_init(&wc->history, &limits, 0);
     if (r == 0)
+        r = init_bookmark(wc);
+    if (r == 0)
         r = vg_tree_new(&t, &wc->tree);
     if (r == 0 && has_trigger(wc->kind)) {
         t.key_of = trigger_key;
@@ -79,6 +88,8 @@ static void done_kind(struct vg_watch_cache *wc)
         return;
     vg_root_unref(wc->root);
     vg_root_unref(wc->trigger_root);
+    vg_buf_done(&wc->bookmark_head);
+    vg_buf_done(&wc->bookmark_tail);
     vg_history_done(&wc->history);
     vg_tree_free(wc->tree);
     vg_tree_free(wc->by_trigger);
@@ -252,6 +263,8 @@ struct vg_tail_hold vg_watch_cache_hold(struct vg_watch_cache *wc)
 int vg_cache_newest(struct vg_cacher *c, size_t kind, struct vg_cache_snapshot *ret)
 {
     struct vg_watch_cache *wc = &c->kinds[kind];
+    if (wc->kind->is_uncached)
+        return VIGIL_E_UNSUPPORTED;
     if (!vg_cacher_is_ready(c))
         return VIGIL_E_BUSY;
     /* The revision first: what is taken after it is at least as new. */

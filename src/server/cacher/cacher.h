@@ -101,7 +101,8 @@ struct vg_cache_snapshot {
     struct vg_root *trigger; /* by trigger value, or NULL; reference */
     vg_rev rev;              /* that it shows: its own, or a later one without a change */
 };
-/* The newest. VIGIL_E_BUSY: the cache is not ready. Thread: any. */
+/* The newest. VIGIL_E_BUSY: the cache is not ready; VIGIL_E_UNSUPPORTED: a kind without a cache,
+ * ask storage. Thread: any. */
 VG_CHECK int vg_cache_newest(struct vg_cacher *c, size_t kind, struct vg_cache_snapshot *ret);
 /* At exactly `rev`. VIGIL_E_NOT_FOUND: the hot tail does not have it, ask storage; VIGIL_E_FUTURE;
  * VIGIL_E_BUSY. */

@@ -15,6 +15,7 @@ struct vg_watch_cache {
     struct vg_cacher *c;
     const struct vg_cache_kind *kind;
     struct vg_slice prefix;
+    struct vg_buf bookmark_head, bookmark_tail; /* what stands around its revision; const */
     size_t index;
     struct vg_tree *tree;       /* the feed's */
     struct vg_tree *by_trigger; /* the feed's; NULL: no trigger */
@@ -141,8 +142,8 @@ enum vg_obj_change vg_told_change(const struct vg_told *t, const struct vg_obj_p
  */
 VG_CHECK int vg_told_frame(struct vg_cacher *c, struct vg_told *t, enum vg_obj_change change,
                            uint32_t form, struct vg_frame *own, const struct vg_frame **ret_frame);
-void vg_frame_bookmark(struct vg_frame *f, const struct vg_cache_kind *kind, vg_rev rev,
-                       bool is_end, struct vg_buf *buf);
+void vg_frame_bookmark(struct vg_frame *f, const struct vg_watch_cache *wc, vg_rev rev,
+                       bool is_end);
 
 /* ---- ports and watchers ---- */
 
@@ -183,7 +184,6 @@ struct vg_cache_port {
     uint64_t budget_ns;
     uint64_t budget_at_ns; /* when it was last filled */
     size_t n_watchers;
-    struct vg_buf bookmark;
 };
 
 enum watcher_state { WATCHER_BEHIND, WATCHER_LIVE, WATCHER_ENDED };

@@ -154,17 +154,18 @@ static int publish_kind(struct vg_watch_cache *wc, vg_rev rev)
     return 0;
 }
 
-static int publish_kinds(struct vg_list *touched, vg_rev rev)
+/* err: the batch could not be applied as a whole. Then nothing of it is shown: readers keep the
+ * state before it, and the list that follows replaces the trees. */
+static int publish_kinds(struct vg_list *touched, vg_rev rev, int err)
 {
-    int r = 0;
     struct vg_list *n;
     while ((n = vg_list_pop_front(touched))) {
         struct vg_watch_cache *wc = VG_CONTAINER_OF(n, struct vg_watch_cache, touched);
         wc->is_touched = false;
-        int err = publish_kind(wc, rev);
-        r = r < 0 ? r : err;
+        if (err == 0)
+            err = publish_kind(wc, rev);
     }
-    return r;
+    return err;
 }
 
 static void publish_batch(struct vg_cacher *c, struct vg_cache_batch *b, vg_rev rev)
@@ -192,8 +193,7 @@ static void on_batch(struct vg_watch *w, const struct vg_watch_batch *in, void *
     int r = b ? 0 : -ENOMEM;
     for (size_t i = 0; r == 0 && i < in->n; i++)
         r = apply(c, &in->events[i], b, &touched);
-    int err = publish_kinds(&touched, in->rev);
-    r = r < 0 ? r : err;
+    r = publish_kinds(&touched, in->rev, r);
     if (r < 0) {
         if (b)
             vg_cache_batch_free(&b->tail);
@@ -341,7 +341,7 @@ static int load_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n, 
             return r;
     }
     int r = vg_tree_load(wc->tree, (const struct vg_rec *const *)recs, n);
-    if (r == 0 && wc->by_trigger) {
+    if (r == 0 && wc->by_trigger && n) {
         qsort(recs, n, sizeof *recs, compare_trigger);
         r = vg_tree_load(wc->by_trigger, (const struct vg_rec *const *)recs, n);
     }
@@ -372,7 +372,8 @@ static int finish_list(struct vg_cacher *c)
         size_t end = at;
         while (end < c->n_listed && vg_slice_has_prefix(vg_rec_key(c->listed[end]), wc->prefix))
             end++;
-        int r = finish_kind(wc, c->listed + at, end - at, c->list_rev);
+        struct vg_rec **run = c->listed ? c->listed + at : NULL;
+        int r = finish_kind(wc, run, end - at, c->list_rev);
         if (r < 0)
             return r;
         at = end;
@@ -520,8 +521,11 @@ static void on_upkeep(struct vg_timer *t)
 static void on_start(struct vg_mail *mail)
 {
     struct vg_cacher *c = VG_CONTAINER_OF(mail, struct vg_cacher, start_mail);
-    vg_timer_start(c->feed, &c->upkeep, UPKEEP_NS, on_upkeep);
-    begin(c);
+    if (!c->is_closing) {
+        vg_timer_start(c->feed, &c->upkeep, UPKEEP_NS, on_upkeep);
+        begin(c);
+    }
+    vg_cacher_unref(c);
 }
 
 void vg_feed_start(struct vg_cacher *c)
@@ -529,6 +533,7 @@ void vg_feed_start(struct vg_cacher *c)
     c->reclaim_mail.run = on_reclaim;
     c->start_mail.run = on_start;
     atomic_store(&c->down_since_ns, vg_cacher_now_ns(c));
+    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed); /* the mail's */
     vg_loop_post(c->feed, &c->start_mail);
 }
 

@@ -140,15 +140,16 @@ int vg_told_frame(struct vg_cacher *c, struct vg_told *t, enum vg_obj_change cha
     return 1;
 }
 
-void vg_frame_bookmark(struct vg_frame *f, const struct vg_cache_kind *kind, vg_rev rev,
-                       bool is_end, struct vg_buf *buf)
+/* Constants and the frame alone, so that a sink may keep a copy of it as of any other. */
+void vg_frame_bookmark(struct vg_frame *f, const struct vg_watch_cache *wc, vg_rev rev, bool is_end)
 {
-    const char *mark = is_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "";
+    static const char plain[] = "\"}";
+    static const char end[] = "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}";
     memset(f, 0, sizeof *f);
-    vg_buf_clear(buf);
-    if (vg_buf_printf(buf, "{\"type\":\"BOOKMARK\",\"object\":%s%llu\"%s}%s}\n",
-                      kind->bookmark_head, (unsigned long long)rev, mark, kind->bookmark_tail) < 0)
-        return; /* no memory: a bookmark may be left out */
-    f->splice.v[0] = vg_buf_slice(buf);
-    f->splice.n = 1;
+    int n = snprintf(f->splice.rev, sizeof f->splice.rev, "%llu", (unsigned long long)rev);
+    f->splice.v[0] = vg_buf_slice(&wc->bookmark_head);
+    f->splice.v[1] = vg_slice(f->splice.rev, (size_t)n);
+    f->splice.v[2] = vg_slice_str(is_end ? end : plain);
+    f->splice.v[3] = vg_buf_slice(&wc->bookmark_tail);
+    f->splice.n = 4;
 }

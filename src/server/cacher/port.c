@@ -116,8 +116,13 @@ static void free_ended(struct vg_cache_port *p)
 /* Continuity was lost: nobody can be told what happened. Kinds without a cache did not lose it. */
 static void end_cached(struct vg_cache_port *p)
 {
-    VG_LIST_FOREACH_SAFE (n, &p->watchers) {
+    struct vg_list all, *n; /* emptied from the front: a sink that ends may stop other watchers */
+    vg_list_init(&all);
+    while ((n = vg_list_pop_front(&p->watchers)))
+        vg_list_push_back(&all, n);
+    while ((n = vg_list_pop_front(&all))) {
         struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, sibling);
+        vg_list_push_back(&p->watchers, n);
         if (!w->pk->wc->kind->is_uncached)
             vg_watcher_end(w, VG_END_CONTINUITY, 0);
     }
@@ -347,8 +352,9 @@ int vg_cache_port_open(struct vg_cacher *c, struct vg_loop *loop, struct vg_cach
 
 void vg_cache_port_drain(struct vg_cache_port *p)
 {
-    VG_LIST_FOREACH_SAFE (n, &p->watchers) {
-        struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, sibling);
+    while (!vg_list_is_empty(&p->watchers)) {
+        struct vg_cache_watcher *w =
+            VG_CONTAINER_OF(p->watchers.next, struct vg_cache_watcher, sibling);
         bool is_told =
             w->with_bookmarks && w->state == WATCHER_LIVE && !w->is_full && p->seen > w->after;
         if (is_told)
@@ -376,7 +382,6 @@ void vg_cache_port_close(struct vg_cache_port *p)
     for (size_t i = 0; i < p->c->n_kinds; i++)
         done_kind(&p->kinds[i]);
     vg_free(p->kinds);
-    vg_buf_done(&p->bookmark);
     p->is_closing = true;
     struct vg_cacher *c = p->c;
     if (atomic_load(&p->woken))

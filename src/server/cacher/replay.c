@@ -72,6 +72,7 @@ static void really_free(struct replay *r)
     drop_hold(r);
     drop_pending(r);
     vg_cache_snapshot_done(&r->snapshot);
+    vg_range_done(&r->list);
     vg_free(r->seqs);
     vg_free(r->pending);
     vg_free(r);
@@ -299,13 +300,13 @@ static bool is_behind_us(const struct vg_cache_watcher *w, const struct vg_rec *
     return rec->rev < w->rev || (rec->rev == w->rev && rec->sub <= w->sub) || rec->rev <= w->after;
 }
 
-static bool is_readable(const struct vg_event *e)
+/* As the feed sees it: what has no header was never there. */
+static bool is_readable(struct vg_event *e)
 {
     struct vg_obj_header h;
-    bool is_delete = vg_rec_is_delete(e->rec);
     if (e->prev && !vg_rec_open(e->prev, &h))
-        return false;
-    return is_delete ? e->prev != NULL : vg_rec_open(e->rec, &h);
+        e->prev = NULL;
+    return vg_rec_is_delete(e->rec) ? e->prev != NULL : vg_rec_open(e->rec, &h);
 }
 
 /* Tell what is pending. TOLD_OK: all of it. */
@@ -314,22 +315,23 @@ static enum told tell_pending(struct vg_cache_watcher *w)
     struct replay *r = w->replay;
     while (r->pending_at < r->n_pending) {
         struct vg_event e = r->pending[r->pending_at];
+        bool is_new = !is_behind_us(w, e.rec);
         enum told told = TOLD_OK;
-        if (!is_behind_us(w, e.rec) && is_readable(&e)) {
+        if (is_new && is_readable(&e)) {
             struct vg_told t;
             vg_told_init(&t, e.rec, e.prev, NULL);
             vg_count(&w->port->c->events_from_storage, 1);
             told = vg_watcher_tell(w, &t);
         }
-        if (told == TOLD_ENDED)
-            return told; /* r is gone with the watcher's replay */
-        if (told == TOLD_AGAIN)
-            return told;
-        w->rev = VG_MAX(w->rev, e.rec->rev);
-        w->sub = e.rec->sub;
+        if (told == TOLD_ENDED || told == TOLD_AGAIN)
+            return told; /* ended: r may be gone with the watcher's replay */
+        if (is_new) {    /* what was told before must not move the position back */
+            w->rev = e.rec->rev;
+            w->sub = e.rec->sub;
+        }
+        vg_rec_unref(r->pending[r->pending_at].rec);
+        vg_rec_unref(r->pending[r->pending_at].prev);
         r->pending_at++;
-        vg_rec_unref(e.rec);
-        vg_rec_unref(e.prev);
         if (told == TOLD_FULL)
             return told;
     }
@@ -444,6 +446,8 @@ static bool step_storage(struct vg_cache_watcher *w)
             vg_watcher_end(w, VG_END_INTERNAL, 0);
         return false;
     }
+    if (!w->replay->is_paused)
+        return false; /* nothing has come yet */
     enum told told = tell_pending(w);
     if (told != TOLD_OK)
         return told == TOLD_AGAIN;
@@ -458,7 +462,6 @@ static void on_page(struct vg_store_req *req)
         VG_CONTAINER_OF(VG_CONTAINER_OF(req, struct vg_range, req), struct replay, list);
     r->is_listing = false;
     if (!r->w) {
-        vg_range_done(&r->list);
         really_free(r);
         return;
     }

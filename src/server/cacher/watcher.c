@@ -144,9 +144,7 @@ enum told vg_watcher_tell(struct vg_cache_watcher *w, struct vg_told *t)
 enum told vg_watcher_bookmark(struct vg_cache_watcher *w, vg_rev rev, bool is_end)
 {
     struct vg_frame f;
-    vg_frame_bookmark(&f, w->pk->wc->kind, rev, is_end, &w->port->bookmark);
-    if (f.splice.n == 0)
-        return TOLD_OK;
+    vg_frame_bookmark(&f, w->pk->wc, rev, is_end);
     w->bookmarked = rev;
     vg_count(&w->port->c->bookmarks, 1);
     return write_frame(w, &f);
@@ -158,6 +156,7 @@ void vg_watcher_free_if_ended(struct vg_cache_watcher *w)
 {
     if (w->state != WATCHER_ENDED || w->in_write)
         return;
+    vg_replay_free(w);
     vg_obj_predicate_unref(w->predicate);
     vg_free(w);
 }
@@ -167,7 +166,8 @@ static void retire(struct vg_cache_watcher *w)
     if (w->state == WATCHER_LIVE)
         vg_watcher_leave_live(w);
     w->state = WATCHER_ENDED;
-    vg_replay_free(w);
+    if (!w->in_write) /* else the frame in the sink's hands points into what the replay holds */
+        vg_replay_free(w);
     vg_list_remove(&w->link);
     vg_list_remove(&w->full);
     vg_list_remove(&w->due);
@@ -289,7 +289,7 @@ int vg_cache_watch(struct vg_cache_port *p, const struct vg_cache_watch_opts *op
 {
     struct vg_cacher *c = p->c;
     vg_rev compacted = vg_storage_compacted(c->opts.storage);
-    if (!vg_cacher_is_ready(c))
+    if (!c->kinds[opts->kind].kind->is_uncached && !vg_cacher_is_ready(c))
         return VIGIL_E_BUSY;
     if (opts->start == VG_WATCH_AFTER && opts->rev < compacted) {
         *ret_oldest = compacted;
