@@ -155,6 +155,7 @@ static void writers_start(struct run *run, struct writer *writers, struct worklo
         if (wants_more(run))
             writer_next(&writers[i]);
     }
+    run->idle = run->under_way == 0; /* when interrupted before the first */
 }
 
 static void fill_slice(const struct vg_storage_stats *from, const struct vg_storage_stats *to,
