@@ -1,6 +1,7 @@
 /* measure.c - see measure.h: clocks, latencies and the way out. Files are in scratch.c. */
 #include "measure.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static void clear_progress(void)
 void bench_die(const char *fmt, ...)
 {
     clear_progress();
-    fputs("bench_storage: ", stderr);
+    fprintf(stderr, "%s: ", program_invocation_short_name);
     va_list ap;
     va_start(ap, fmt);
     vfprintf(stderr, fmt, ap);
@@ -62,7 +63,7 @@ void bench_check_interrupt(void)
     if (!interrupted)
         return;
     clear_progress();
-    fputs("bench_storage: interrupted\n", stderr);
+    fprintf(stderr, "%s: interrupted\n", program_invocation_short_name);
     exit(130);
 }
 

@@ -1,6 +1,6 @@
-/* measure.h - what every part of this bench shares: time, processor time, bytes that went to disk,
- * latencies, medians, and ending loudly. Thread: any, but for bench_scratch and bench_progress,
- * which are the main thread's. */
+/* measure.h - what every part of this bench and bench/cacher share: time, processor time, bytes
+ * that went to disk, latencies, medians, and ending loudly. Thread: any, but for bench_scratch and
+ * bench_progress, which are the main thread's. */
 #ifndef BENCH_STORAGE_MEASURE_H
 #define BENCH_STORAGE_MEASURE_H
 

@@ -30,14 +30,14 @@ static void warn_if_memory(const char *path)
         return;
     if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
         fprintf(stderr,
-                "bench_storage: %s is in memory: syncing is free there, the rates say nothing "
-                "about a disk (--dir chooses another place)\n",
-                path);
+                "%s: %s is in memory: syncing is free there, the rates say nothing about a disk "
+                "(--dir chooses another place)\n",
+                program_invocation_short_name, path);
 }
 
 const char *bench_scratch(const char *parent)
 {
-    scratch = bench_path(parent, "bench-storage.XXXXXX");
+    scratch = bench_path(parent, "bench-scratch.XXXXXX");
     if (!mkdtemp(scratch))
         bench_die("cannot make a directory in %s: %s", parent, strerror(errno));
     scratch_owner = getpid();
