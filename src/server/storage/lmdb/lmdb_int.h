@@ -94,6 +94,7 @@ int vg_lmdb_view_open(struct vg_base *b, struct vg_base_view **ret_view);
 void vg_lmdb_view_close(struct vg_base_view *v);
 int vg_lmdb_view_begin(struct vg_base_view *v);
 void vg_lmdb_view_end(struct vg_base_view *v);
+const char *vg_lmdb_damage(struct vg_base_view *v);
 int vg_lmdb_get(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct vg_rec **ret_rec);
 int vg_lmdb_collect(struct vg_base_view *v, const struct vg_keys *keys, struct vg_slice after,
                     vg_rev at, bool keys_only, struct vg_rec **ret_recs, size_t max, size_t *ret_n);
@@ -104,6 +105,6 @@ int vg_lmdb_deadlines(struct vg_base_view *v, const struct vg_deadline *after,
 /* lmdb_apply.c */
 int vg_lmdb_apply(struct vg_base *b, struct vg_base_apply *apply);
 /* lmdb_backup.c */
-int vg_lmdb_backup(struct vg_base *b, struct vg_backup *backup);
+int vg_lmdb_backup(struct vg_base *base, struct vg_backup *b);
 
 #endif

@@ -112,6 +112,7 @@ static const struct vg_base_ops lmdb_ops = {
     .view_close = vg_lmdb_view_close,
     .view_begin = vg_lmdb_view_begin,
     .view_end = vg_lmdb_view_end,
+    .damage = vg_lmdb_damage,
     .get = vg_lmdb_get,
     .collect = vg_lmdb_collect,
     .log_read = vg_lmdb_log_read,
@@ -322,8 +323,7 @@ static int replay_log(struct vg_lmdb *l, struct vg_engine_start *s, struct vg_st
 static int open_dir(struct vg_lmdb *l, const struct vg_storage_opts *o,
                     struct vg_status *reterr_status)
 {
-    enum vg_dir_content content;
-    struct store_meta meta;
+    enum vg_dir_content content = VG_DIR_FOREIGN;
     int r = vg_dir_open(o->dir, &l->dirfd, reterr_status);
     if (r == 0)
         r = look(l, o->dir, &content, reterr_status);
@@ -339,7 +339,7 @@ static int open_dir(struct vg_lmdb *l, const struct vg_storage_opts *o,
             return vg_fail(reterr_status, r, "cannot make a store in %s: %s", o->dir,
                            vg_err_text(r));
     }
-    return vg_lmdb_inspect(l->path, &meta, reterr_status);
+    return vg_lmdb_inspect(l->path, &l->state, reterr_status);
 }
 
 static int open_store(struct vg_lmdb *l, const struct vg_storage_opts *o, struct vg_engine_start *s,
@@ -352,14 +352,17 @@ static int open_store(struct vg_lmdb *l, const struct vg_storage_opts *o, struct
     r = vg_sync_dir(l->dirfd);
     if (r < 0)
         return vg_fail(reterr_status, r, "cannot sync %s: %s", o->dir, vg_err_text(r));
+    /* The log first: what is wrong with it is told before LMDB makes a file of its own. */
+    r = replay_log(l, s, reterr_status);
+    if (r < 0)
+        return r;
     r = vg_lmdb_env_open(l);
     if (r < 0)
         return vg_fail(reterr_status, r, "cannot open %s: %s", l->path, vg_err_text(r));
-    r = replay_log(l, s, reterr_status);
-    if (r == 0)
-        r = settle_ceiling(l, s);
+    r = settle_ceiling(l, s);
     /* Others must not read what is in there: narrow what an earlier umask or hand left wide. */
-    if (r == 0 && fchmod(l->dirfd, 0700) < 0)
+    if (r == 0 && (fchmod(l->dirfd, 0700) < 0 || fchmodat(l->dirfd, VG_FILE_DATA, 0600, 0) < 0 ||
+                   fchmodat(l->dirfd, VG_FILE_DATA "-lock", 0600, 0) < 0))
         r = -errno;
     return r;
 }

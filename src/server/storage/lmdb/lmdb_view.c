@@ -1,6 +1,7 @@
 /* lmdb_view.c - reading the base. A view is a read transaction with its cursors, made once and
  * renewed for each use. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "lmdb_int.h"
@@ -10,6 +11,7 @@ struct vg_base_view {
     struct vg_list link;
     MDB_txn *txn; /* NULL: to be made */
     MDB_cursor *keys, *log, *ttl;
+    char damage[VG_STATUS_MESSAGE_MAX]; /* what was found, for a person */
 };
 
 /* ---- life ---- */
@@ -89,6 +91,7 @@ static int renew_txn(struct vg_base_view *v)
 
 int vg_lmdb_view_begin(struct vg_base_view *v)
 {
+    snprintf(v->damage, sizeof v->damage, "%s", vg_err_text(VIGIL_E_STORE_DAMAGED));
     pthread_rwlock_rdlock(&v->l->env_lock);
     int rc;
     if (!v->l->env)
@@ -108,24 +111,58 @@ void vg_lmdb_view_end(struct vg_base_view *v)
 
 /* ---- one record ---- */
 
-static int read_rec(struct vg_base_view *v, vg_rev rev, uint32_t sub, struct vg_rec **ret_rec)
+const char *vg_lmdb_damage(struct vg_base_view *v)
+{
+    return v->damage;
+}
+
+static int fail_record(struct vg_base_view *v, struct vg_slice key, vg_rev rev)
+{
+    snprintf(v->damage, sizeof v->damage,
+             "the stored data is damaged: the record of key %.*s at revision %llu does not read "
+             "back; restore from a backup",
+             VG_SLICE_ARG(key), (unsigned long long)rev);
+    return VIGIL_E_STORE_DAMAGED;
+}
+
+static int fail_entry(struct vg_base_view *v, struct vg_slice key)
+{
+    snprintf(v->damage, sizeof v->damage,
+             "the stored data is damaged: the index entry of key %.*s does not read back; restore "
+             "from a backup",
+             VG_SLICE_ARG(key));
+    return VIGIL_E_STORE_DAMAGED;
+}
+
+/* The record must be the one that was looked for, whole: index entries have no checksum. */
+static bool is_record(const struct vg_rec *rec, struct vg_slice key, const struct key_version *kv)
+{
+    return rec->rev == kv->rev && rec->sub == kv->sub && vg_slice_eq(vg_rec_key(rec), key) &&
+           rec->create_rev == kv->create_rev && rec->version == kv->version &&
+           !vg_rec_is_delete(rec);
+}
+
+static int read_rec(struct vg_base_view *v, struct vg_slice of, const struct key_version *kv,
+                    struct vg_rec **ret_rec)
 {
     char buf[LOG_KEY_SIZE];
-    vg_log_key_encode(rev, sub, buf);
+    vg_log_key_encode(kv->rev, kv->sub, buf);
     MDB_val key = {sizeof buf, buf}, val;
     int rc = mdb_cursor_get(v->log, &key, &val, MDB_SET_KEY);
     if (rc == MDB_NOTFOUND)
-        return VIGIL_E_STORE_DAMAGED; /* E3 */
+        return fail_record(v, of, kv->rev); /* E3 */
     if (rc)
         return vg_lmdb_err(rc);
     size_t used;
     int r = vg_rec_decode(vg_slice(val.mv_data, val.mv_size), &used, ret_rec);
+    if (r == VIGIL_E_STORE_DAMAGED)
+        return fail_record(v, of, kv->rev);
     if (r < 0)
         return r;
-    if ((*ret_rec)->rev == rev && (*ret_rec)->sub == sub && used == val.mv_size)
+    if (is_record(*ret_rec, of, kv) && used == val.mv_size)
         return 0;
     *ret_rec = vg_rec_unref(*ret_rec);
-    return VIGIL_E_STORE_DAMAGED;
+    return fail_record(v, of, kv->rev);
 }
 
 /* A record that says no more than what `keys` knows. */
@@ -158,19 +195,19 @@ static int version_at(struct vg_base_view *v, MDB_val *key, vg_rev at, struct ke
     if (rc)
         return vg_lmdb_err(rc);
     int r = vg_key_version_decode(&val, ret);
-    return r < 0 ? r : 1;
+    return r < 0 ? fail_entry(v, vg_slice(key->mv_data, key->mv_size)) : 1;
 }
 
 int vg_lmdb_get(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct vg_rec **ret_rec)
 {
-    struct key_version kv;
+    struct key_version kv = {0};
     if (key.n == 0 || key.n > VG_STORAGE_KEY_MAX)
         return 0;
     MDB_val k = {key.n, (void *)key.p};
     int r = version_at(v, &k, at, &kv);
     if (r <= 0)
         return r;
-    r = kv.is_delete ? make_key_rec(&k, &kv, ret_rec) : read_rec(v, kv.rev, kv.sub, ret_rec);
+    r = kv.is_delete ? make_key_rec(&k, &kv, ret_rec) : read_rec(v, key, &kv, ret_rec);
     return r < 0 ? r : 1;
 }
 
@@ -205,17 +242,17 @@ static bool is_below_start(const struct vg_keys *keys, struct vg_slice key)
 static int collect_one(struct vg_base_view *v, MDB_val *key, const MDB_val *val, vg_rev at,
                        bool keys_only, struct vg_rec **ret_rec)
 {
-    struct key_version kv;
+    struct key_version kv = {0};
+    struct vg_slice of = vg_slice(key->mv_data, key->mv_size);
     int r = vg_key_version_decode(val, &kv);
     if (r < 0)
-        return r;
+        return fail_entry(v, of);
     if (kv.rev > at) {
         r = version_at(v, key, at, &kv);
         if (r <= 0)
             return r;
     }
-    r = keys_only || kv.is_delete ? make_key_rec(key, &kv, ret_rec)
-                                  : read_rec(v, kv.rev, kv.sub, ret_rec);
+    r = keys_only || kv.is_delete ? make_key_rec(key, &kv, ret_rec) : read_rec(v, of, &kv, ret_rec);
     return r < 0 ? r : 1;
 }
 

@@ -48,6 +48,9 @@ struct vg_base_ops {
     void (*view_close)(struct vg_base_view *v); /* NULL allowed */
     int (*view_begin)(struct vg_base_view *v);
     void (*view_end)(struct vg_base_view *v);
+    /* After VIGIL_E_STORE_DAMAGED from one of the calls below: what was found, for a person. Valid
+     * until the view's next call. */
+    const char *(*damage)(struct vg_base_view *v);
     /* Newest change of a key at or before `at`, deletes included. 1 found, 0 not, negative. */
     int (*get)(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct vg_rec **ret_rec);
     /* As vg_table_collect; keys_only records have neither header nor value. */

@@ -210,6 +210,8 @@ static int run_txn(struct vg_engine *e, struct vg_txn *txn, vg_rev *rev)
         r = stage_all(e, txn, rev);
     if (r < 0)
         group_trim(e, keep);
+    if (r == VIGIL_E_STORE_DAMAGED)
+        vg_fail(&txn->req.status, r, "%s", e->base->ops->damage(e->commit_view));
     if (r < 0 && r != VIGIL_E_CONFLICT)
         drop_prevs(txn);
     txn->req.rev = *rev;
@@ -243,6 +245,7 @@ static void count_changes(struct vg_engine *e)
 static int commit_group(struct vg_engine *e, vg_rev last)
 {
     size_t n = vg_table_staged(e->active);
+    assert(e->group && e->group->n == n);
     if (e->base) {
         int r = e->base->ops->log_append(e->base, vg_table_staged_recs(e->active), n);
         if (r < 0) {

@@ -146,6 +146,8 @@ static int read_once(struct reader *rd, struct vg_range *range)
     if (r < 0)
         return r;
     r = read_range(rd, range);
+    if (r == VIGIL_E_STORE_DAMAGED)
+        vg_fail(&range->req.status, r, "%s", rd->e->base->ops->damage(rd->view));
     end(rd);
     return r;
 }
