@@ -98,8 +98,8 @@ int vg_dir_look(int dirfd, enum vg_dir_content *ret_content, char *ret_name, siz
 
 int vg_dir_must_be_empty(int dirfd, const char *path, struct vg_status *reterr_status)
 {
-    enum vg_dir_content content;
-    char name[256];
+    enum vg_dir_content content = VG_DIR_FOREIGN;
+    char name[256] = "";
     int r = vg_dir_look(dirfd, &content, name, sizeof name);
     if (r < 0)
         return vg_fail(reterr_status, r, "cannot read %s: %s", path, vg_err_text(r));

@@ -200,9 +200,11 @@ static int replaced_version(struct apply *a, const struct vg_rec *rec, struct ke
     int rc = mdb_get(a->txn, a->l->log, &key, &val);
     if (rc == MDB_NOTFOUND)
         return 0;
+    if (rc)
+        return vg_lmdb_err(rc);
     struct vg_rec *prev;
     size_t used;
-    int r = rc ? vg_lmdb_err(rc) : vg_rec_decode(vg_slice(val.mv_data, val.mv_size), &used, &prev);
+    int r = vg_rec_decode(vg_slice(val.mv_data, val.mv_size), &used, &prev);
     if (r < 0)
         return r;
     *ret = version_of(prev);
@@ -233,8 +235,9 @@ static int first_change(MDB_cursor *cursor, vg_rev from, uint32_t sub, struct vg
     int rc = mdb_cursor_get(cursor, &key, &val, MDB_SET_RANGE);
     if (rc == MDB_NOTFOUND)
         return 0;
-    int r =
-        rc ? vg_lmdb_err(rc) : vg_rec_decode(vg_slice(val.mv_data, val.mv_size), &used, ret_rec);
+    if (rc)
+        return vg_lmdb_err(rc);
+    int r = vg_rec_decode(vg_slice(val.mv_data, val.mv_size), &used, ret_rec);
     return r < 0 ? r : 1;
 }
 
@@ -253,7 +256,7 @@ static int compact(struct apply *a, bool *ret_more)
     if (rc)
         return vg_lmdb_err(rc);
     int r = 0;
-    struct vg_rec *rec;
+    struct vg_rec *rec = NULL;
     /* The cursor is sought anew for each change: deleting moves it. */
     for (size_t n = 0; (r = first_change(cursor, at, sub, &rec)) > 0; n++) {
         bool is_end = rec->rev > upto;

@@ -53,7 +53,7 @@ static int publish(const char *beside, const char *path)
 static int finish_backup(struct vg_backup *b, int fd, const char *beside)
 {
     struct stat st;
-    struct store_meta meta;
+    struct store_meta meta = {0};
     int r = fstat(fd, &st) < 0 ? -errno : 0;
     if (r == 0)
         r = vg_lmdb_inspect(beside, &meta, &b->req.status);
@@ -232,7 +232,7 @@ int vg_storage_restore_lmdb(const char *backup, const char *dir, vg_rev bump,
                             struct vg_status *reterr_status)
 {
     struct store_meta meta;
-    int dirfd, lockfd;
+    int dirfd = -1, lockfd = -1;
     int r = vg_lmdb_inspect(backup, &meta, reterr_status);
     if (r == 0)
         r = vg_dir_open(dir, &dirfd, reterr_status);

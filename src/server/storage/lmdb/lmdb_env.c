@@ -333,7 +333,7 @@ int vg_lmdb_inspect(const char *path, struct store_meta *ret_meta, struct vg_sta
     if (fd < 0)
         return vg_fail(reterr_status, -errno, "cannot open %s: %s", path, vg_err_text(-errno));
     int r = inspect_pages(fd, path, reterr_status);
-    struct stat st;
+    struct stat st = {0};
     if (r == 0 && fstat(fd, &st) < 0)
         r = -errno;
     close(fd);

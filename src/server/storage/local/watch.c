@@ -112,6 +112,7 @@ static void deliver(struct watch *w, const struct vg_event *events, size_t n, vg
 /* The end of the revision that holds events[at - 1]. */
 static size_t end_of_revision(const struct vg_event *events, size_t n, size_t at)
 {
+    assert(at > 0);
     while (at < n && events[at].rec->rev == events[at - 1].rec->rev)
         at++;
     return at;
