@@ -37,8 +37,8 @@ struct vg_obj_splice {
 
 /* A whole object: 3 slices. */
 void vg_obj_splice_object(struct vg_obj_splice *s, const struct vg_obj_header *h, uint64_t rev);
-/* An item of a typed list, without kind and apiVersion: 4 slices. Commas between items and all
- * around them are the caller's. */
+/* An item of a typed list, without kind and apiVersion: 4 slices. Items of custom resources keep
+ * them: those are whole objects. Commas between items and all around them are the caller's. */
 void vg_obj_splice_item(struct vg_obj_splice *s, const struct vg_obj_header *h, uint64_t rev);
 /* A frame of a JSON watch stream: 5 slices. */
 void vg_obj_splice_frame(struct vg_obj_splice *s, enum vg_obj_change change,
