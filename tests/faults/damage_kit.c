@@ -147,8 +147,7 @@ void dk_make_closed(const char *dir)
     unlink(dk_path(dir, "data.mdb-lock"));
 }
 
-/* The files of a store that is open, but does nothing. */
-static void copy_files(const char *from, const char *to)
+void dk_copy_files(const char *from, const char *to)
 {
     static const char *const names[] = {"data.mdb", "wal-0", "wal-1"};
     assert_int_equal(mkdir(to, 0700), 0);
@@ -172,7 +171,7 @@ void dk_make_killed(const char *dir)
             vg_drv_reopen(&d); /* what was written so far goes to data.mdb */
         vg_drv_put(&d, dk_key(i), dk_value(i));
     }
-    copy_files(live, dir);
+    dk_copy_files(live, dir);
     vg_drv_close(&d);
     vg_test_remove_tree(live);
 }

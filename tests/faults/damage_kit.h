@@ -12,6 +12,8 @@ void dk_make_closed(const char *dir);
 /* A store as a killed process leaves it: half in data.mdb, the other half in the log, one group per
  * key. */
 void dk_make_killed(const char *dir);
+/* The files of a store that is open but does nothing, into a new directory. */
+void dk_copy_files(const char *from, const char *to);
 const char *dk_key(int i);
 const char *dk_value(int i);
 
