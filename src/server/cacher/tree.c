@@ -51,24 +51,24 @@ void vg_tree_free(struct vg_tree *tree)
 bool vg_tree_find(const struct vg_tree *tree, const struct vg_tree_key *key,
                   struct vg_tree_path *ret_path)
 {
-    ret_path->levels = tree->levels;
+    struct vg_place place;
     struct vg_node *node = tree->top;
-    for (unsigned l = 0; l < tree->levels; l++) {
+    ret_path->levels = tree->levels;
+    if (!node)
+        return false;
+    vg_place_init(&place, &tree->order, node, key, VG_TREE_AFTER);
+    unsigned l = 0;
+    for (; !node->is_leaf; l++) {
+        unsigned at = vg_node_way(&tree->order, node, &place);
         ret_path->step[l].node = node;
-        if (!node->is_leaf) {
-            unsigned at = vg_node_way(&tree->order, node, key, VG_TREE_AFTER);
-            ret_path->step[l].at = at;
-            node = vg_inner(node)->children[at];
-            continue;
-        }
-        unsigned at = vg_node_below(&tree->order, node, key, VG_TREE_AT);
         ret_path->step[l].at = at;
-        if (at == node->n)
-            return false;
-        struct vg_tree_key found = vg_tree_key_of(&tree->order, vg_leaf(node)->recs[at]);
-        return vg_tree_key_cmp(&found, key) == 0;
+        node = vg_inner(node)->children[at];
     }
-    return false;
+    unsigned below = vg_node_below(&tree->order, node, &place);
+    bool found = below && vg_place_is_key_of(&place, &tree->order, vg_leaf(node)->recs[below - 1]);
+    ret_path->step[l].node = node;
+    ret_path->step[l].at = found ? below - 1 : below;
+    return found;
 }
 
 /* An insertion copies and splits each node of the path, and may add a new top; a removal copies

@@ -20,7 +20,8 @@
 struct vg_tree;
 struct vg_root;
 
-/* Compared bytewise, major before minor. */
+/* Compared bytewise, major before minor. A zero byte ends a major: what follows it does not count.
+ */
 struct vg_tree_key {
     struct vg_slice major, minor;
 };
@@ -95,7 +96,8 @@ struct vg_tree_stats {
 };
 void vg_tree_stats(const struct vg_tree *tree, struct vg_tree_stats *ret_stats);
 
-/* Tests: asserts T1 to T7 of tree_check.c for the working tree and the writer's lists. */
+/* Tests: aborts unless T1 to T8 of tree_check.c hold for the working tree and the writer's lists.
+ */
 void vg_tree_check(const struct vg_tree *tree);
 
 /* ---- snapshots: any thread that holds a reference ---- */
@@ -153,7 +155,7 @@ static inline const struct vg_rec *vg_cursor_next(struct vg_cursor *cursor)
     return cursor->at != cursor->end ? *cursor->at++ : vg_cursor_next_leaf(cursor);
 }
 
-/* Tests: asserts T1 to T5 of tree_check.c for a snapshot. */
+/* Tests: aborts unless T1 to T6 of tree_check.c hold for a snapshot. */
 void vg_root_check(const struct vg_root *root);
 
 #endif

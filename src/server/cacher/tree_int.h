@@ -30,11 +30,10 @@ struct vg_node {
     uint64_t born;              /* the batch that made it */
     struct vg_node *link;       /* the writer's: next retired, or next spare */
     const struct vg_rec *first; /* borrowed from the leaf that holds it */
-    uint16_t skip;              /* bytes that all entries have in common before the head */
     uint8_t n;
     bool is_leaf;
-    bool by_minor; /* all majors are equal; skip and heads are of minors, else of majors */
-    uint64_t heads[VG_NODE_MAX];
+    uint16_t same[VG_NODE_MAX];  /* bytes in common with the entry before; 0 for the first */
+    uint64_t heads[VG_NODE_MAX]; /* the eight bytes after these; 0 for the first */
 };
 
 struct vg_leaf {
@@ -127,13 +126,22 @@ static inline size_t vg_node_size(bool is_leaf)
     return is_leaf ? sizeof(struct vg_leaf) : sizeof(struct vg_inner);
 }
 
+/* A zero byte ends a major. */
+static inline struct vg_tree_key vg_tree_key_cut(struct vg_tree_key key)
+{
+    const char *zero = key.major.n ? memchr(key.major.p, 0, key.major.n) : NULL;
+    if (zero)
+        key.major.n = (size_t)(zero - key.major.p);
+    return key;
+}
+
 /* The storage key is by far the most common: no indirect call for it. */
 static inline struct vg_tree_key vg_tree_key_of(const struct vg_tree_order *order,
                                                 const struct vg_rec *rec)
 {
     if (VG_LIKELY(order->key_of == vg_tree_key_by_storage))
         return (struct vg_tree_key){.major = {NULL, 0}, .minor = vg_rec_key(rec)};
-    return order->key_of(rec, order->arg);
+    return vg_tree_key_cut(order->key_of(rec, order->arg));
 }
 
 static inline int vg_tree_key_cmp(const struct vg_tree_key *a, const struct vg_tree_key *b)
@@ -148,30 +156,48 @@ static inline const struct vg_rec *vg_node_rec(const struct vg_node *node, unsig
     return node->is_leaf ? vg_leaf_const(node)->recs[i] : vg_inner_const(node)->children[i]->first;
 }
 
-/* How many entries lie before the place. */
+/* A place that is being looked for, on the way down from the top. */
+struct vg_place {
+    struct vg_tree_key key;
+    enum vg_tree_edge edge;
+    bool is_first; /* before all records */
+    size_t common; /* else: bytes in common with the last entry found below it */
+};
+void vg_place_init(struct vg_place *ret_place, const struct vg_tree_order *order,
+                   const struct vg_node *top, const struct vg_tree_key *key,
+                   enum vg_tree_edge edge);
+
+static inline bool vg_place_is_key_of(const struct vg_place *place,
+                                      const struct vg_tree_order *order, const struct vg_rec *rec)
+{
+    struct vg_tree_key key = vg_tree_key_of(order, rec);
+    return vg_slice_eq(key.minor, place->key.minor) && vg_slice_eq(key.major, place->key.major);
+}
+
+/* How many entries lie before the place. The node is the top, or the child that was chosen. */
 unsigned vg_node_below(const struct vg_tree_order *order, const struct vg_node *node,
-                       const struct vg_tree_key *key, enum vg_tree_edge edge);
+                       struct vg_place *place);
 /* The child of an inner node in which the place lies. */
 static inline unsigned vg_node_way(const struct vg_tree_order *order, const struct vg_node *node,
-                                   const struct vg_tree_key *key, enum vg_tree_edge edge)
+                                   struct vg_place *place)
 {
-    unsigned below = vg_node_below(order, node, key, edge);
+    unsigned below = vg_node_below(order, node, place);
     return below ? below - 1 : 0;
 }
 /* Records at and below it. */
 size_t vg_node_count(const struct vg_node *node);
 
-/* The key of entry i has changed, the order has not: set its head, and first. */
+/* The key of entry i has changed, the order has not: set what it and the next have in common with
+ * the one before, and first. */
 void vg_node_rekey(const struct vg_tree_order *order, struct vg_node *node, unsigned i);
-/* Compute prefix and all heads anew. */
-void vg_node_rehead(const struct vg_tree_order *order, struct vg_node *node);
+void vg_node_rekey_all(const struct vg_tree_order *order, struct vg_node *node);
 /* n < VG_NODE_MAX. */
 void vg_node_insert_rec(const struct vg_tree_order *order, struct vg_node *node, unsigned i,
                         const struct vg_rec *rec);
 void vg_node_insert_child(const struct vg_tree_order *order, struct vg_node *node, unsigned i,
                           struct vg_node *child);
 /* Without regard to what the entry holds. */
-void vg_node_remove(struct vg_node *node, unsigned i);
+void vg_node_remove(const struct vg_tree_order *order, struct vg_node *node, unsigned i);
 /* The upper half of a full node goes to an empty one. */
 void vg_node_split(const struct vg_tree_order *order, struct vg_node *node, struct vg_node *right);
 /* Append the entries of `right`, which stays as it is. */

@@ -51,7 +51,7 @@ static size_t load_leaves(struct vg_tree *tree, const struct vg_rec *const *recs
             vg_leaf(node)->recs[j] = vg_rec_ref(recs[i + j]);
             tree->high = VG_MAX(tree->high, recs[i + j]->rev);
         }
-        vg_node_rehead(&tree->order, node);
+        vg_node_rekey_all(&tree->order, node);
         ret_level[count++] = node;
     }
     return count;
@@ -69,7 +69,7 @@ static size_t load_inners(struct vg_tree *tree, struct vg_node **level, size_t n
             vg_inner(node)->children[j] = level[i + j];
             vg_inner(node)->counts[j] = (uint32_t)vg_node_count(level[i + j]);
         }
-        vg_node_rehead(&tree->order, node);
+        vg_node_rekey_all(&tree->order, node);
         level[count++] = node;
     }
     return count;

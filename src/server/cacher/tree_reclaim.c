@@ -79,9 +79,7 @@ struct vg_node *vg_tree_take_spare(struct vg_tree *tree, bool is_leaf)
     node->born = tree->batch;
     node->link = NULL;
     node->first = NULL;
-    node->skip = 0;
     node->n = 0;
-    node->by_minor = false;
     tree->stats.nodes++;
     return node;
 }

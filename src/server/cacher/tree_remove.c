@@ -13,7 +13,7 @@ static void join_children(struct vg_tree *tree, struct vg_inner *inner, unsigned
     inner->children[i] = left;
     vg_node_join(&tree->order, left, right);
     inner->counts[i] += inner->counts[i + 1];
-    vg_node_remove(&inner->node, i + 1);
+    vg_node_remove(&tree->order, &inner->node, i + 1);
     vg_tree_retire_node(tree, right);
 }
 
@@ -52,7 +52,7 @@ static void remove_at(struct vg_tree *tree, struct vg_tree_path *path)
 {
     unsigned l = path->levels - 1;
     bool is_new_first = path->step[l].at == 0;
-    vg_node_remove(path->step[l].node, path->step[l].at);
+    vg_node_remove(&tree->order, path->step[l].node, path->step[l].at);
     while (l-- > 0) {
         struct vg_inner *inner = vg_inner(path->step[l].node);
         unsigned at = path->step[l].at;

@@ -69,6 +69,31 @@ static inline int vg_test_remove_pod(struct vg_tree *tree, size_t i)
     return vg_tree_remove(tree, vg_test_minor(vg_test_pod_key(key, sizeof key, i)), NULL);
 }
 
+/* n even pods, with revisions from 2 on, so that odd ones lie between. */
+static inline struct vg_tree *vg_test_even_tree(size_t n)
+{
+    struct vg_tree *tree = vg_test_tree(NULL);
+    for (size_t i = 0; i < n; i++)
+        vg_tree_must(vg_test_put_pod(tree, 2 * i, i + 2));
+    return tree;
+}
+
+/* All of these, as they were put, and nothing else. */
+static inline bool vg_test_has_even_pods(const struct vg_root *root, size_t n)
+{
+    struct vg_cursor c;
+    char key[64];
+    vg_root_check(root);
+    vg_root_first(&c, root);
+    for (size_t i = 0; i < n; i++) {
+        const struct vg_rec *rec = vg_cursor_next(&c);
+        if (!rec || rec->rev != i + 2 ||
+            !vg_slice_eq(vg_rec_key(rec), vg_test_pod_key(key, sizeof key, 2 * i)))
+            return false;
+    }
+    return !vg_cursor_next(&c);
+}
+
 /* The calls a finished test makes: all its roots are dead. */
 static inline void vg_test_tree_end(struct vg_tree *tree)
 {

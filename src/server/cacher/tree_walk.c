@@ -15,16 +15,15 @@ size_t vg_root_count(const struct vg_root *root)
 const struct vg_rec *vg_root_get(const struct vg_root *root, struct vg_tree_key key)
 {
     const struct vg_node *node = root->top;
+    struct vg_place place;
     if (!node)
         return NULL;
+    vg_place_init(&place, &root->order, node, &key, VG_TREE_AFTER);
     while (!node->is_leaf)
-        node = vg_inner_const(node)->children[vg_node_way(&root->order, node, &key, VG_TREE_AFTER)];
-    unsigned at = vg_node_below(&root->order, node, &key, VG_TREE_AT);
-    if (at == node->n)
-        return NULL;
-    const struct vg_rec *rec = vg_leaf_const(node)->recs[at];
-    struct vg_tree_key found = vg_tree_key_of(&root->order, rec);
-    return vg_tree_key_cmp(&found, &key) == 0 ? rec : NULL;
+        node = vg_inner_const(node)->children[vg_node_way(&root->order, node, &place)];
+    unsigned below = vg_node_below(&root->order, node, &place);
+    const struct vg_rec *rec = below ? vg_leaf_const(node)->recs[below - 1] : NULL;
+    return rec && vg_place_is_key_of(&place, &root->order, rec) ? rec : NULL;
 }
 
 /* ---- counting ---- */
@@ -32,17 +31,19 @@ const struct vg_rec *vg_root_get(const struct vg_root *root, struct vg_tree_key 
 size_t vg_root_rank(const struct vg_root *root, struct vg_tree_key key, enum vg_tree_edge edge)
 {
     const struct vg_node *node = root->top;
+    struct vg_place place;
     size_t rank = 0;
     if (!node)
         return 0;
+    vg_place_init(&place, &root->order, node, &key, edge);
     while (!node->is_leaf) {
         const struct vg_inner *inner = vg_inner_const(node);
-        unsigned at = vg_node_way(&root->order, node, &key, edge);
+        unsigned at = vg_node_way(&root->order, node, &place);
         for (unsigned i = 0; i < at; i++)
             rank += inner->counts[i];
         node = inner->children[at];
     }
-    return rank + vg_node_below(&root->order, node, &key, edge);
+    return rank + vg_node_below(&root->order, node, &place);
 }
 
 size_t vg_root_count_range(const struct vg_root *root, const struct vg_tree_key *from,
@@ -101,16 +102,18 @@ void vg_root_seek_edge(struct vg_cursor *ret_cursor, const struct vg_root *root,
 {
     start(ret_cursor, root);
     const struct vg_node *node = root->top;
+    struct vg_place place;
     if (!node)
         return;
+    vg_place_init(&place, &root->order, node, &key, edge);
     for (unsigned l = 0; !node->is_leaf; l++) {
-        unsigned at = vg_node_way(&root->order, node, &key, edge);
+        unsigned at = vg_node_way(&root->order, node, &place);
         ret_cursor->path[l].node = node;
         ret_cursor->path[l].at = at;
         node = vg_inner_const(node)->children[at];
     }
     /* The place may be the end of this leaf: then vg_cursor_next goes on to the next. */
-    enter_leaf(ret_cursor, node, vg_node_below(&root->order, node, &key, edge));
+    enter_leaf(ret_cursor, node, vg_node_below(&root->order, node, &place));
 }
 
 const struct vg_rec *vg_cursor_next_leaf(struct vg_cursor *cursor)

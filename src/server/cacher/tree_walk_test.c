@@ -6,11 +6,8 @@
 #include "tree_int.h"
 #include "tree_testing.h"
 
-/* Even pods only, so that odd ones lie between. */
-static struct vg_root *even_pods(struct vg_tree *tree, size_t n)
+static struct vg_root *publish(struct vg_tree *tree, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        vg_tree_must(vg_test_put_pod(tree, 2 * i, i + 2));
     struct vg_root *root = vg_tree_publish(tree, n + 2);
     assert_non_null(root);
     return root;
@@ -36,8 +33,8 @@ static void assert_rest(struct vg_cursor c, size_t k, size_t n)
 
 static void walk_from_everywhere(size_t n)
 {
-    struct vg_tree *tree = vg_test_tree(NULL);
-    struct vg_root *root = even_pods(tree, n);
+    struct vg_tree *tree = vg_test_even_tree(n);
+    struct vg_root *root = publish(tree, n);
     struct vg_cursor c;
     char text[64];
     vg_root_first(&c, root);
@@ -66,8 +63,8 @@ static void pages_of_any_size_give_everything_once(void **state)
 {
     (void)state;
     enum { N = 500 };
-    struct vg_tree *tree = vg_test_tree(NULL);
-    struct vg_root *root = even_pods(tree, N);
+    struct vg_tree *tree = vg_test_even_tree(N);
+    struct vg_root *root = publish(tree, N);
     for (size_t page = 1; page <= 70; page++) {
         struct vg_cursor c;
         size_t seen = 0;
@@ -91,8 +88,8 @@ static void pages_of_any_size_give_everything_once(void **state)
 static void a_copy_of_a_cursor_goes_its_own_way(void **state)
 {
     (void)state;
-    struct vg_tree *tree = vg_test_tree(NULL);
-    struct vg_root *root = even_pods(tree, 100);
+    struct vg_tree *tree = vg_test_even_tree(100);
+    struct vg_root *root = publish(tree, 100);
     struct vg_cursor a, b;
     vg_root_first(&a, root);
     for (int i = 0; i < 40; i++)
@@ -220,11 +217,52 @@ static void keys_that_differ_late_are_told_apart(void **state)
     vg_test_tree_end(tree);
 }
 
+/* More bytes in common than a node has room to say. */
+static void very_long_majors_are_told_apart(void **state)
+{
+    (void)state;
+    enum { LONG = 70000 };
+    static char major[LONG + 1];
+    struct vg_tree *tree = vg_test_tree(vg_test_key_by_header);
+    memset(major, 'x', LONG);
+    for (size_t i = 0; i < 300; i++) {
+        major[LONG - 2] = (char)('a' + i % 20);
+        major[LONG - 1] = (char)('a' + i / 20);
+        put(tree, major, "minor");
+    }
+    vg_tree_check(tree);
+    for (size_t i = 0; i < 300; i++) {
+        major[LONG - 2] = (char)('a' + i % 20);
+        major[LONG - 1] = (char)('a' + i / 20);
+        assert_non_null(vg_tree_get(tree, key(major, "minor")));
+        assert_null(vg_tree_get(tree, key(major, "mino")));
+    }
+    vg_test_tree_end(tree);
+}
+
+static void a_zero_byte_ends_a_major(void **state)
+{
+    (void)state;
+    struct vg_tree *tree = vg_test_tree(vg_test_key_by_header);
+    struct vg_rec *rec = vg_test_rec(VG_SLICE_LIT("a\0z"), VG_SLICE_LIT("1"), 2);
+    assert_int_equal(vg_tree_put(tree, rec, NULL), 0);
+    put(tree, "a", "2");
+    put(tree, "a", "0");
+    struct vg_root *root = vg_tree_publish(tree, 9);
+    assert_int_equal(vg_root_count_prefix(root, key("a", "")), 3);
+    assert_ptr_equal(vg_root_get(root, key("a", "1")), rec);
+    struct vg_tree_key other = {.major = VG_SLICE_LIT("a\0b"), .minor = VG_SLICE_LIT("1")};
+    assert_ptr_equal(vg_root_get(root, other), rec);
+    vg_rec_unref(rec);
+    vg_root_unref(root);
+    vg_test_tree_end(tree);
+}
+
 static void ranges_are_half_open(void **state)
 {
     (void)state;
-    struct vg_tree *tree = vg_test_tree(NULL);
-    struct vg_root *root = even_pods(tree, 300);
+    struct vg_tree *tree = vg_test_even_tree(300);
+    struct vg_root *root = publish(tree, 300);
     char a[64], b[64];
     for (size_t i = 0; i < 600; i += 13) {
         for (size_t j = 0; j < 600; j += 7) {
@@ -248,6 +286,8 @@ int main(void)
         cmocka_unit_test(an_index_gives_the_records_of_one_value),
         cmocka_unit_test(majors_order_before_minors),
         cmocka_unit_test(keys_that_differ_late_are_told_apart),
+        cmocka_unit_test(very_long_majors_are_told_apart),
+        cmocka_unit_test(a_zero_byte_ends_a_major),
         cmocka_unit_test(ranges_are_half_open),
     };
     return cmocka_run_group_tests_name("tree_walk", tests, NULL, NULL);
