@@ -104,6 +104,7 @@ static void compaction_does_not_end_a_watch_that_is_up_to_date(void **state)
     struct vg_drv_watch *w = vg_drv_watch_all(d, 0), *idle = watch_keys(d, vg_drv_one("idle"), 0);
     vg_suite_put_many(d, 5);
     vg_drv_watch_events(w, 5);
+    vg_drv_watch_sync(idle);
     assert_err(vg_drv_compact(d, 6, NULL), 0);
     vg_drv_put(d, "idle", "1");
     vg_drv_watch_events(idle, 1);
