@@ -96,6 +96,7 @@ static void writer_send(struct writer *w)
     w->op = (struct vg_op){.type = VG_OP_PUT, .rec = rec, .expect = w->next.expect};
     w->txn.ops = &w->op;
     w->txn.n_ops = 1;
+    w->txn.no_prev = true; /* as an API server writes: it knows what it replaces */
     r = vg_storage_txn(run->s, &w->txn);
     if (r < 0)
         bench_die("the engine refused a write: %s", vg_err_text(r));

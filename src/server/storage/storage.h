@@ -70,6 +70,7 @@ struct vg_txn {
     struct vg_op *ops;
     uint32_t n_ops;
     uint32_t failed_op; /* after VIGIL_E_CONFLICT */
+    bool no_prev;       /* ops[].prev is not wanted: saves reading it; a conflict still brings it */
 };
 /* Drops the references that ops hold; the array is the caller's. */
 void vg_txn_done(struct vg_txn *txn);
@@ -133,6 +134,7 @@ struct vg_watch_opts {
     vg_rev from;      /* first revision to deliver; 0 = what follows now; may lie in the future */
     size_t batch_max; /* events in a batch, but a revision is never split; 0 = 1000 */
     bool progress;    /* report progress when foreign keys move the revision */
+    bool no_prev;     /* events come without prev: saves reading it where nobody wants it */
     void (*on_batch)(struct vg_watch *w, const struct vg_watch_batch *batch, void *arg);
     /* The watch is over, and gone after this call: VIGIL_E_COMPACTED (compact_rev says below what),
      * _CLOSED, _STORE_DAMAGED, -ENOMEM. Not called after vg_watch_cancel. */

@@ -54,9 +54,16 @@ int vg_dir_open(const char *path, int *ret_dirfd, struct vg_status *reterr_statu
 
 static bool is_ours(const char *name)
 {
-    static const char *const names[] = {VG_FILE_DATA, VG_FILE_DATA_NEW, VG_FILE_DATA "-lock",
-                                        VG_FILE_LOCK, VG_FILE_CEILING,  VG_FILE_CEILING ".new",
-                                        "wal-0",      "wal-1",          "."};
+    static const char *const names[] = {VG_FILE_DATA,
+                                        VG_FILE_DATA_NEW,
+                                        VG_FILE_DATA "-lock",
+                                        VG_FILE_DATA_NEW "-lock",
+                                        VG_FILE_LOCK,
+                                        VG_FILE_CEILING,
+                                        VG_FILE_CEILING ".new",
+                                        "wal-0",
+                                        "wal-1",
+                                        "."};
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
         if (strcmp(name, names[i]) == 0)
             return true;

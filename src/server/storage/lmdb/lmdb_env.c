@@ -187,6 +187,30 @@ int vg_lmdb_env_create(const char *path, const struct store_meta *meta)
     return vg_lmdb_err(rc);
 }
 
+/* What is in the file may have been written by a process that was killed before its sync came back,
+ * or whose sync failed: before anything is built on it, it must be on the disk. After a failed sync
+ * the kernel calls pages clean that it could not write. That does no harm to pages of a commit that
+ * failed, since nothing leads to them; but the meta pages, which say what counts, are written
+ * again. That needs no room. */
+static int settle(MDB_env *env)
+{
+    MDB_stat stat;
+    char *pages;
+    int fd;
+    int rc = mdb_env_stat(env, &stat);
+    if (!rc)
+        rc = mdb_env_get_fd(env, &fd);
+    if (rc)
+        return rc;
+    size_t n = 2 * (size_t)stat.ms_psize;
+    if (!(pages = vg_malloc(n)))
+        return ENOMEM;
+    ssize_t got = vg_read_at(fd, pages, n, 0);
+    int r = got < 0 ? (int)got : got < (ssize_t)n ? -EIO : vg_write_at(fd, pages, n, 0);
+    vg_free(pages);
+    return r < 0 ? -r : mdb_env_sync(env, 1);
+}
+
 int vg_lmdb_env_open(struct vg_lmdb *l)
 {
     MDB_txn *txn = NULL;
@@ -195,10 +219,8 @@ int vg_lmdb_env_open(struct vg_lmdb *l)
     if (rc)
         return vg_lmdb_err(rc);
     rc = mdb_env_open(l->env, l->path, flags, 0600);
-    /* What is in the file may have been written by a process that was killed before its sync came
-     * back: before anything is built on it, it must be on the disk. */
     if (!rc)
-        rc = mdb_env_sync(l->env, 1);
+        rc = settle(l->env);
     if (!rc)
         rc = mdb_txn_begin(l->env, NULL, MDB_RDONLY, &txn);
     if (!rc)

@@ -96,6 +96,7 @@ int vg_lmdb_view_begin(struct vg_base_view *v);
 void vg_lmdb_view_end(struct vg_base_view *v);
 const char *vg_lmdb_damage(struct vg_base_view *v);
 int vg_lmdb_get(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct vg_rec **ret_rec);
+int vg_lmdb_peek(struct vg_base_view *v, struct vg_slice key, struct vg_version *ret_version);
 int vg_lmdb_collect(struct vg_base_view *v, const struct vg_keys *keys, struct vg_slice after,
                     vg_rev at, bool keys_only, struct vg_rec **ret_recs, size_t max, size_t *ret_n);
 int vg_lmdb_log_read(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_rec **ret_recs,

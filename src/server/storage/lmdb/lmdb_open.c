@@ -114,6 +114,7 @@ static const struct vg_base_ops lmdb_ops = {
     .view_end = vg_lmdb_view_end,
     .damage = vg_lmdb_damage,
     .get = vg_lmdb_get,
+    .peek = vg_lmdb_peek,
     .collect = vg_lmdb_collect,
     .log_read = vg_lmdb_log_read,
     .deadlines = vg_lmdb_deadlines,

@@ -211,6 +211,25 @@ int vg_lmdb_get(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct v
     return r < 0 ? r : 1;
 }
 
+/* The first duplicate is the newest version. */
+int vg_lmdb_peek(struct vg_base_view *v, struct vg_slice key, struct vg_version *ret_version)
+{
+    struct key_version kv;
+    MDB_val k = {key.n, (void *)key.p}, val;
+    int rc = mdb_cursor_get(v->keys, &k, &val, MDB_SET_KEY);
+    if (rc == MDB_NOTFOUND)
+        return 0;
+    if (rc)
+        return vg_lmdb_err(rc);
+    int r = vg_key_version_decode(&val, &kv);
+    if (r < 0)
+        return fail_entry(v, key);
+    if (kv.is_delete)
+        return 0;
+    *ret_version = (struct vg_version){kv.rev, kv.sub, kv.create_rev, kv.version};
+    return 1;
+}
+
 /* ---- ranges ---- */
 
 /* Move the keys cursor to the first key of the range above `after`. 1 there, 0 none. */

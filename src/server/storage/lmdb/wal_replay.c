@@ -18,7 +18,8 @@ struct wal_file {
     const char *p;
     size_t n;
     bool has_head;
-    struct wal_head head; /* host order */
+    struct wal_head head;   /* host order */
+    size_t last_at, last_n; /* the last group that was replayed; 0, 0: none */
 };
 
 static int map_file(struct wal_file *f, int dirfd, unsigned which)
@@ -125,7 +126,7 @@ static int fail_damaged(struct vg_status *status, const struct wal_file *f, size
 }
 
 /* Replay one generation. `upto`: where the next generation says it ends; 0 = as far as it goes. */
-static int replay_generation(struct vg_wal *w, const struct wal_file *f, vg_rev upto,
+static int replay_generation(struct vg_wal *w, struct wal_file *f, vg_rev upto,
                              const struct vg_wal_replay *replay, struct vg_status *reterr_status)
 {
     uint64_t gen = f->head.gen;
@@ -141,7 +142,9 @@ static int replay_generation(struct vg_wal *w, const struct wal_file *f, vg_rev 
         if (r < 0)
             return vg_fail(reterr_status, r, "replaying wal-%u: %s", f->which, vg_err_text(r));
         last = frame.last;
-        at += VG_ALIGN_UP(sizeof frame + frame.payload_len, VG_WAL_PAGE);
+        f->last_at = at;
+        f->last_n = sizeof frame + frame.payload_len;
+        at += VG_ALIGN_UP(f->last_n, VG_WAL_PAGE);
     }
     if (upto && last != upto)
         return fail_damaged(reterr_status, f, at, "it ends before the next generation begins");
@@ -184,13 +187,32 @@ static int replay_all(struct vg_wal *w, struct wal_file files[2], uint64_t appli
     int r = check_heads(files, w->salt, first, applied_rev, reterr_status);
     if (r < 0)
         return r;
-    const struct wal_file *a = &files[first & 1], *b = &files[(first + 1) & 1];
+    struct wal_file *a = &files[first & 1], *b = &files[(first + 1) & 1];
     bool has_next = b->has_head && b->head.gen == first + 1;
     r = replay_generation(w, a, has_next ? b->head.prev_last : 0, replay, reterr_status);
     w->frozen_last = w->last;
     if (r == 0 && has_next)
         r = replay_generation(w, b, 0, replay, reterr_status);
     return r;
+}
+
+static int write_back(struct vg_wal *w, const struct wal_file *f, size_t at, size_t n)
+{
+    vg_buf_clear(&w->frame); /* not from the mapping: it is of the pages that are written */
+    int r = vg_buf_append(&w->frame, f->p + at, n);
+    return r < 0 ? r : vg_write_at(f->fd, w->frame.p, n, (off_t)at);
+}
+
+/* What was found is about to be shown, so it must be on the disk. A sync alone does not do it:
+ * after one that failed the kernel calls pages clean that it could not write, and a process that
+ * starts then finds in memory what the disk does not have. Only headers and the last group can be
+ * in that state; they are written again, with the same bytes, which L1 can bear. */
+static int settle(struct vg_wal *w, const struct wal_file *f)
+{
+    int r = f->has_head ? write_back(w, f, 0, VG_WAL_PAGE) : 0;
+    if (r == 0 && f->last_n)
+        r = write_back(w, f, f->last_at, f->last_n);
+    return r == 0 && fdatasync(f->fd) < 0 ? -errno : r;
 }
 
 int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t applied_gen,
@@ -215,13 +237,11 @@ int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t applied_gen
     if (r == 0)
         r = replay_all(w, files, applied_gen, applied_rev, replay, reterr_status);
     for (unsigned i = 0; i < 2; i++) {
+        if (r == 0 && (r = settle(w, &files[i])) < 0)
+            vg_fail(reterr_status, r, "cannot write wal-%u: %s", i, vg_err_text(r));
         unmap_file(&files[i]);
         w->fd[i] = files[i].fd;
         w->ahead[i] = files[i].n;
-        /* What was found is about to be shown: a crash after it was written, and before it was
-         * synced, must not make it vanish later. */
-        if (r == 0 && fdatasync(w->fd[i]) < 0)
-            r = vg_fail(reterr_status, -errno, "cannot sync wal-%u: %s", i, vg_err_text(-errno));
     }
     if (r < 0)
         vg_wal_close(w);

@@ -12,6 +12,18 @@
 struct vg_base;      /* an engine's durable part; the implementation knows what is in it */
 struct vg_base_view; /* a reader's consistent look at the base */
 
+/* What is known of a key's newest change without its record. */
+struct vg_version {
+    vg_rev rev; /* 0: the key is absent */
+    uint32_t sub;
+    vg_rev create_rev;
+    uint64_t version;
+};
+static inline struct vg_version vg_version_of(const struct vg_rec *rec)
+{
+    return (struct vg_version){rec->rev, rec->sub, rec->create_rev, rec->version};
+}
+
 /* Deadlines are ordered by time, then by the change that set them. */
 struct vg_deadline {
     int64_t ms;
@@ -53,6 +65,8 @@ struct vg_base_ops {
     const char *(*damage)(struct vg_base_view *v);
     /* Newest change of a key at or before `at`, deletes included. 1 found, 0 not, negative. */
     int (*get)(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct vg_rec **ret_rec);
+    /* The same without reading the record. 1, 0, negative. */
+    int (*peek)(struct vg_base_view *v, struct vg_slice key, struct vg_version *ret_version);
     /* As vg_table_collect; keys_only records have neither header nor value. */
     int (*collect)(struct vg_base_view *v, const struct vg_keys *keys, struct vg_slice after,
                    vg_rev at, bool keys_only, struct vg_rec **ret_recs, size_t max, size_t *ret_n);

@@ -64,25 +64,25 @@ static void group_trim(struct vg_engine *e, size_t keep)
     }
 }
 
-static void stamp(struct vg_engine *e, struct vg_rec *rec, const struct vg_rec *prev, vg_rev rev,
+static void stamp(struct vg_engine *e, struct vg_rec *rec, const struct vg_version *was, vg_rev rev,
                   uint32_t sub)
 {
     rec->rev = rev;
     rec->sub = sub;
     rec->time_ms = vg_clock_wall_ms(e->opts.clock);
-    rec->prev_rev = prev ? prev->rev : 0;
-    rec->prev_sub = prev ? prev->sub : 0;
+    rec->prev_rev = was->rev;
+    rec->prev_sub = was->sub;
     rec->create_rev = rec->version = 0;
     if (!vg_rec_is_delete(rec)) {
-        rec->create_rev = prev ? prev->create_rev : rev;
-        rec->version = prev ? prev->version + 1 : 1;
+        rec->create_rev = was->rev ? was->create_rev : rev;
+        rec->version = was->rev ? was->version + 1 : 1;
     }
 }
 
-int vg_commit_stage(struct vg_engine *e, struct vg_rec *take_rec, const struct vg_rec *prev,
+int vg_commit_stage(struct vg_engine *e, struct vg_rec *take_rec, const struct vg_current *was,
                     vg_rev rev, uint32_t sub)
 {
-    stamp(e, take_rec, prev, rev, sub);
+    stamp(e, take_rec, &was->version, rev, sub);
     int r = group_reserve(e);
     if (r < 0) {
         vg_rec_unref(take_rec);
@@ -95,26 +95,36 @@ int vg_commit_stage(struct vg_engine *e, struct vg_rec *take_rec, const struct v
         return r;
     }
     e->group->events[e->group->n++] =
-        (struct vg_event){.rec = rec, .prev = prev ? vg_rec_ref(prev) : NULL};
+        (struct vg_event){.rec = rec, .prev = was->rec ? vg_rec_ref(was->rec) : NULL};
     e->group->bytes += vg_rec_size(rec);
+    e->group->lacks_prev |= was->version.rev && !was->rec;
     return 0;
 }
 
-int vg_commit_current(struct vg_engine *e, struct vg_slice key, struct vg_rec **ret_rec)
+/* In the tables the record is at hand; of the base its version alone is much cheaper to get. */
+int vg_commit_current(struct vg_engine *e, struct vg_slice key, bool want_rec,
+                      struct vg_current *ret)
 {
     const struct vg_rec *newest = vg_table_newest(e->active, key);
     struct vg_rec *rec = newest ? vg_rec_ref(newest) : NULL;
-    if (!rec) {
-        struct vg_layers below = {.active = NULL, .frozen = e->group_frozen};
-        int r = vg_layers_get(e, &below, e->commit_view, key, VG_REV_MAX, &rec);
+    *ret = (struct vg_current){0};
+    if (!rec && e->group_frozen)
+        rec = vg_table_get(e->group_frozen, key, VG_REV_MAX);
+    if (!rec && e->base && !want_rec) {
+        int r = e->base->ops->peek(e->commit_view, key, &ret->version);
+        return r < 0 ? r : 0;
+    }
+    if (!rec && e->base) {
+        int r = e->base->ops->get(e->commit_view, key, VG_REV_MAX, &rec);
         if (r < 0)
             return r;
-        if (r == 0)
-            rec = NULL;
+        rec = r > 0 ? rec : NULL;
     }
     if (rec && vg_rec_is_delete(rec))
         rec = vg_rec_unref(rec);
-    *ret_rec = rec;
+    if (rec)
+        ret->version = vg_version_of(rec);
+    ret->rec = rec;
     return 0;
 }
 
@@ -126,30 +136,36 @@ static void drop_prevs(struct vg_txn *txn)
         txn->ops[i].prev = vg_rec_unref(txn->ops[i].prev);
 }
 
+/* The record that is in the way is brought in any case. */
 static int fail_conflict(struct vg_engine *e, struct vg_txn *txn, uint32_t failed)
 {
     struct vg_op *op = &txn->ops[failed];
-    struct vg_rec *now = vg_steal(op->prev);
+    struct vg_current now;
     drop_prevs(txn);
-    op->prev = now;
+    int r = vg_commit_current(e, vg_rec_key(op->rec), true, &now);
+    if (r < 0)
+        return r;
+    op->prev = now.rec;
     txn->failed_op = failed;
     atomic_fetch_add_explicit(&e->n_conflicts, 1, memory_order_relaxed);
     struct vg_slice key = vg_rec_key(op->rec);
     return vg_fail(&txn->req.status, VIGIL_E_CONFLICT,
                    "key %.*s is at revision %llu, the transaction expects %llu", VG_SLICE_ARG(key),
-                   (unsigned long long)(now ? now->rev : 0), (unsigned long long)op->expect);
+                   (unsigned long long)now.version.rev, (unsigned long long)op->expect);
 }
 
-static int compare_all(struct vg_engine *e, struct vg_txn *txn)
+/* Fills was[], whose records belong to op->prev. */
+static int compare_all(struct vg_engine *e, struct vg_txn *txn, struct vg_current *was)
 {
+    bool want_rec = !txn->no_prev || vg_engine_wants_prev(e);
     for (uint32_t i = 0; i < txn->n_ops; i++) {
         struct vg_op *op = &txn->ops[i];
         op->prev = vg_rec_unref(op->prev);
-        int r = vg_commit_current(e, vg_rec_key(op->rec), &op->prev);
+        int r = vg_commit_current(e, vg_rec_key(op->rec), want_rec, &was[i]);
         if (r < 0)
             return r;
-        vg_rev now = op->prev ? op->prev->rev : 0;
-        if (op->expect != VG_EXPECT_ANY && op->expect != now)
+        op->prev = was[i].rec;
+        if (op->expect != VG_EXPECT_ANY && op->expect != was[i].version.rev)
             return fail_conflict(e, txn, i);
     }
     return 0;
@@ -157,10 +173,11 @@ static int compare_all(struct vg_engine *e, struct vg_txn *txn)
 
 /* The record that an operation writes, or NULL when it changes nothing. A put record that is still
  * shared cannot be stamped: copy it (a caller that kept a reference, or submits twice). */
-static int record_of(struct vg_engine *e, struct vg_op *op, struct vg_rec **ret_rec)
+static int record_of(struct vg_engine *e, struct vg_op *op, const struct vg_current *was,
+                     struct vg_rec **ret_rec)
 {
     *ret_rec = NULL;
-    if (op->type == VG_OP_CHECK || (op->type == VG_OP_DELETE && !op->prev))
+    if (op->type == VG_OP_CHECK || (op->type == VG_OP_DELETE && !was->version.rev))
         return 0;
     if (op->type == VG_OP_DELETE)
         return vg_rec_new(VG_REC_DELETE, vg_rec_key(op->rec), vg_slice(NULL, 0), vg_slice(NULL, 0),
@@ -181,18 +198,19 @@ static int record_of(struct vg_engine *e, struct vg_op *op, struct vg_rec **ret_
 }
 
 /* Stage the changes of a transaction at *rev + 1. On success *rev moves when there was a change. */
-static int stage_all(struct vg_engine *e, struct vg_txn *txn, vg_rev *rev)
+static int stage_all(struct vg_engine *e, struct vg_txn *txn, const struct vg_current *was,
+                     vg_rev *rev)
 {
     uint32_t sub = 0;
     for (uint32_t i = 0; i < txn->n_ops; i++) {
         struct vg_op *op = &txn->ops[i];
         struct vg_rec *rec;
-        int r = record_of(e, op, &rec);
+        int r = record_of(e, op, &was[i], &rec);
         if (r < 0)
             return r;
         if (!rec)
             continue;
-        r = vg_commit_stage(e, rec, op->prev, *rev + 1, sub++);
+        r = vg_commit_stage(e, rec, &was[i], *rev + 1, sub++);
         if (r < 0)
             return r;
     }
@@ -205,9 +223,10 @@ static int run_txn(struct vg_engine *e, struct vg_txn *txn, vg_rev *rev)
 {
     atomic_fetch_add_explicit(&e->n_txns, 1, memory_order_relaxed);
     size_t keep = vg_table_staged(e->active);
-    int r = compare_all(e, txn);
+    struct vg_current was[VG_STORAGE_TXN_OPS_MAX];
+    int r = compare_all(e, txn, was);
     if (r == 0)
-        r = stage_all(e, txn, rev);
+        r = stage_all(e, txn, was, rev);
     if (r < 0)
         group_trim(e, keep);
     if (r == VIGIL_E_STORE_DAMAGED)

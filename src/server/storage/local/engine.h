@@ -36,7 +36,8 @@ struct vg_commit_batch {
     struct vg_tail_batch tail;
     vg_rev last; /* newest revision of the group */
     size_t n;
-    size_t bytes; /* of its records, for the limit on a group */
+    size_t bytes;    /* of its records, for the limit on a group */
+    bool lacks_prev; /* of some event it was not read: nobody wanted it when it was staged */
     struct vg_event events[];
 };
 
@@ -49,6 +50,7 @@ struct vg_log_read {
     struct vg_event *events; /* result; owns references */
     size_t n;
     vg_rev upto; /* result: complete up to here */
+    bool no_prev;
 };
 
 /* A thread that serves a mailbox. */
@@ -68,6 +70,7 @@ struct vg_engine {
     _Atomic vg_rev rev;       /* newest visible */
     _Atomic vg_rev compacted; /* reads below fail */
     _Atomic bool closing;
+    _Atomic uint32_t prev_watches; /* watches that want prev */
 
     struct vg_mutex
         mu; /* rank STORE_STATE: which tables are which, and what waits for the flusher */
@@ -154,11 +157,22 @@ void vg_upkeep_auto_compact(struct vg_engine *e);
 /* Make the active table the frozen one and begin anew. Thread: the commit thread, or whoever closes
  * the engine once that has ended; only when nothing is frozen. */
 int vg_commit_freeze(struct vg_engine *e);
+/* What a key holds now, staged changes of this group included. */
+struct vg_current {
+    struct vg_version version; /* rev 0: absent */
+    struct vg_rec *rec;        /* reference; NULL: absent, or it was not asked for */
+};
 /* Stage one change at *rev; stamps it. -ENOMEM. Thread: the commit thread. */
-int vg_commit_stage(struct vg_engine *e, struct vg_rec *take_rec, const struct vg_rec *prev,
+int vg_commit_stage(struct vg_engine *e, struct vg_rec *take_rec, const struct vg_current *was,
                     vg_rev rev, uint32_t sub);
-/* What a key holds now, staged changes included; NULL: absent. With a reference. */
-int vg_commit_current(struct vg_engine *e, struct vg_slice key, struct vg_rec **ret_rec);
+/* want_rec: bring the record too. */
+int vg_commit_current(struct vg_engine *e, struct vg_slice key, bool want_rec,
+                      struct vg_current *ret);
+/* Do watches want what a change replaced? */
+static inline bool vg_engine_wants_prev(struct vg_engine *e)
+{
+    return atomic_load_explicit(&e->prev_watches, memory_order_relaxed) > 0;
+}
 
 /* reader.c */
 void vg_log_read_done(struct vg_log_read *read);

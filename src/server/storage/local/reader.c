@@ -209,7 +209,7 @@ static int add_event(struct reader *rd, struct vg_log_read *read, struct vg_rec 
     }
     struct vg_event *ev = &read->events[read->n++];
     *ev = (struct vg_event){.rec = take_rec};
-    if (!take_rec->prev_rev)
+    if (!take_rec->prev_rev || read->no_prev)
         return 0;
     struct vg_rec *prev;
     int r =

@@ -36,6 +36,11 @@ struct vg_table {
     size_t staged_nodes_cap;
     struct recs deadlines; /* a binary heap; owns a reference each */
     size_t bytes;
+    /* Where the writer looked last, until the list changes: comparing a key and then staging it
+     * searches once. */
+    struct vg_table_node **finger[LEVELS_MAX];
+    struct vg_table_node *finger_node;
+    struct vg_slice finger_key; /* the caller's; p is NULL when there is none */
 };
 
 /* ---- growing arrays ---- */
@@ -166,10 +171,23 @@ static struct vg_table_node *find_exact(struct vg_table *t, struct vg_slice key)
     return node && vg_slice_eq(node_key(node), key) ? node : NULL;
 }
 
+/* The same bytes in the same place: the caller's record lives from comparing to staging. */
+static bool is_at_finger(const struct vg_table *t, struct vg_slice key)
+{
+    return t->finger_key.p == key.p && t->finger_key.n == key.n;
+}
+
 static struct vg_table_node *find_or_add(struct vg_table *t, struct vg_slice key)
 {
     struct vg_table_node **before[LEVELS_MAX];
-    struct vg_table_node *node = find(t, key, before);
+    struct vg_table_node *node;
+    if (is_at_finger(t, key)) {
+        node = t->finger_node;
+        memcpy(before, t->finger, sizeof before);
+    } else {
+        node = find(t, key, before);
+    }
+    t->finger_key.p = NULL;
     if (node && vg_slice_eq(node_key(node), key))
         return node;
     node = node_new(t, key);
@@ -187,6 +205,7 @@ static struct vg_table_node *find_or_add(struct vg_table *t, struct vg_slice key
 static void remove_node(struct vg_table *t, struct vg_table_node *node)
 {
     struct vg_table_node **before[LEVELS_MAX];
+    t->finger_key.p = NULL;
     find(t, node_key(node), before);
     for (int l = 0; l < node->levels; l++)
         *before[l] = node->next[l];
@@ -237,8 +256,10 @@ void vg_table_unref(struct vg_table *t)
 /* The writer reads the structure without the lock: it alone changes it. */
 const struct vg_rec *vg_table_newest(struct vg_table *t, struct vg_slice key)
 {
-    struct vg_table_node *node = find_exact(t, key);
-    if (!node)
+    struct vg_table_node *node = find(t, key, t->finger);
+    t->finger_node = node;
+    t->finger_key = key;
+    if (!node || !vg_slice_eq(node_key(node), key))
         return NULL;
     if (node->staged)
         return node->staged;

@@ -21,20 +21,21 @@
 /* Stage the delete that a deadline asks for, unless its record is no longer the newest. */
 static int expire(struct vg_engine *e, const struct vg_rec *due, vg_rev rev, uint32_t *sub)
 {
-    struct vg_rec *now, *gone;
-    int r = vg_commit_current(e, vg_rec_key(due), &now);
+    struct vg_rec *gone;
+    struct vg_current now;
+    int r = vg_commit_current(e, vg_rec_key(due), vg_engine_wants_prev(e), &now);
     if (r < 0)
         return r;
-    if (!now || now->rev != due->rev) {
-        vg_rec_unref(now);
+    if (now.version.rev != due->rev) {
+        vg_rec_unref(now.rec);
         return 0;
     }
     r = vg_rec_new(VG_REC_DELETE, vg_rec_key(due), vg_slice(NULL, 0), vg_slice(NULL, 0), &gone);
     if (r == 0)
-        r = vg_commit_stage(e, gone, now, rev, *sub);
+        r = vg_commit_stage(e, gone, &now, rev, *sub);
     if (r == 0)
         (*sub)++;
-    vg_rec_unref(now);
+    vg_rec_unref(now.rec);
     return r;
 }
 

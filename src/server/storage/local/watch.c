@@ -82,6 +82,8 @@ static void free_if_idle(struct watch *w)
 static void retire(struct watch *w)
 {
     w->state = ENDED;
+    if (!w->opts.no_prev)
+        atomic_fetch_sub_explicit(&w->e->prev_watches, 1, memory_order_relaxed);
     let_go_of_tail(w);
     vg_tail_unlisten(&w->e->tail, &w->listener);
 }
@@ -177,6 +179,7 @@ static void start_read(struct watch *w, vg_rev to)
         .to = to,
         .max = w->opts.batch_max,
         .keys = w->opts.keys,
+        .no_prev = w->opts.no_prev,
     };
     int r = vg_mailbox_post(&w->e->reader.box, &w->read.req.mail);
     w->is_reading = r == 0;
@@ -219,14 +222,17 @@ static size_t match_batch(struct watch *w, const struct vg_commit_batch *b, stru
     return n;
 }
 
-/* One batch of the tail. Out of memory is no reason to end: the log has it too. */
+/* One batch of the tail. What it lacks, memory or previous values, is no reason to end: the log has
+ * it too. */
 static void pull_batch(struct watch *w, const struct vg_commit_batch *b)
 {
     struct vg_event few[64];
     struct vg_event *events = few;
     if (b->n > VG_ARRAY_LEN(few))
         events = vg_reallocarray(NULL, b->n, sizeof *events);
-    if (!events) {
+    if (!events || (b->lacks_prev && !w->opts.no_prev)) {
+        if (events != few)
+            vg_free(events);
         w->state = CATCHING_UP;
         let_go_of_tail(w);
         return;
@@ -361,6 +367,8 @@ int vg_engine_watch(struct vg_storage *s, const struct vg_watch_opts *opts, stru
     w->next = opts->from ? opts->from : now + 1;
     w->seen = VG_MIN(now, w->next - 1);
     w->wake_mail.run = on_wake;
+    if (!opts->no_prev)
+        atomic_fetch_add_explicit(&e->prev_watches, 1, memory_order_relaxed);
     w->listener = (struct vg_tail_listener){.wake = on_publish, .arg = w};
     vg_tail_listen(&e->tail, &w->listener);
     on_publish(w); /* the first turn comes from the loop, never from within this call */
