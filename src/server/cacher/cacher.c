@@ -47,9 +47,21 @@ static bool has_trigger(const struct vg_cache_kind *k)
 
 static int init_bookmark(struct vg_watch_cache *wc)
 {
-    int r = vg_buf_printf(&wc->bookmark_head, "{\"type\":\"BOOKMARK\",\"object\":%s",
-                          wc->kind->bookmark_head);
-    return r < 0 ? r : vg_buf_printf(&wc->bookmark_tail, "%s}\n", wc->kind->bookmark_tail);
+    static const char open[] = "{\"type\":\"BOOKMARK\",\"object\":", close[] = "}\n";
+    VG_AUTO(buf) text;
+    vg_buf_init(&text, 0);
+    int r = vg_buf_printf(&text, "%s%s%s%s", open, wc->kind->bookmark_head, wc->kind->bookmark_tail,
+                          close);
+    if (r < 0)
+        return r;
+    wc->bookmark = vg_malloc(sizeof *wc->bookmark + text.n);
+    if (!wc->bookmark)
+        return -ENOMEM;
+    *wc->bookmark = (struct vg_form_body){.n = (uint32_t)text.n};
+    atomic_init(&wc->bookmark->refs, 1);
+    memcpy(wc->bookmark->bytes, text.p, text.n);
+    wc->bookmark_head = sizeof open - 1 + strlen(wc->kind->bookmark_head);
+    return 0;
 }
 
 static int init_kind(struct vg_watch_cache *wc, struct vg_cacher *c, size_t index)
@@ -88,8 +100,7 @@ static void done_kind(struct vg_watch_cache *wc)
         return;
     vg_root_unref(wc->root);
     vg_root_unref(wc->trigger_root);
-    vg_buf_done(&wc->bookmark_head);
-    vg_buf_done(&wc->bookmark_tail);
+    vg_form_body_unref(wc->bookmark);
     vg_history_done(&wc->history);
     vg_tree_free(wc->tree);
     vg_tree_free(wc->by_trigger);

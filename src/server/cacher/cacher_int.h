@@ -15,7 +15,8 @@ struct vg_watch_cache {
     struct vg_cacher *c;
     const struct vg_cache_kind *kind;
     struct vg_slice prefix;
-    struct vg_buf bookmark_head, bookmark_tail; /* what stands around its revision; const */
+    struct vg_form_body *bookmark; /* its text without the revision; a reference */
+    size_t bookmark_head;          /* bytes before the revision */
     size_t index;
     struct vg_tree *tree;       /* the feed's */
     struct vg_tree *by_trigger; /* the feed's; NULL: no trigger */
@@ -34,6 +35,7 @@ struct vg_cache_event {
     struct vg_change *change;
     struct vg_segment *segment; /* reference, keeps change */
     uint64_t seq;
+    bool ends_rev; /* no change of the batch after it has its revision */
 };
 
 struct vg_cache_batch {

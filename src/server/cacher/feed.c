@@ -93,6 +93,9 @@ static int append_change(struct vg_watch_cache *wc, const struct vg_rec *rec,
         return r;
     vg_segment_ref(ev->segment);
     ev->wc = wc;
+    ev->ends_rev = true;
+    if (b->n && b->events[b->n - 1].change->rec->rev == rec->rev)
+        b->events[b->n - 1].ends_rev = false;
     b->n++;
     return 0;
 }

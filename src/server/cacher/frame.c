@@ -140,16 +140,21 @@ int vg_told_frame(struct vg_cacher *c, struct vg_told *t, enum vg_obj_change cha
     return 1;
 }
 
-/* Constants and the frame alone, so that a sink may keep a copy of it as of any other. */
+/* Slices of a block, so that a sink may keep a copy of it as of any other, however long. */
 void vg_frame_bookmark(struct vg_frame *f, const struct vg_watch_cache *wc, vg_rev rev, bool is_end)
 {
     static const char plain[] = "\"}";
     static const char end[] = "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}";
     memset(f, 0, sizeof *f);
     int n = snprintf(f->splice.rev, sizeof f->splice.rev, "%llu", (unsigned long long)rev);
-    f->splice.v[0] = vg_buf_slice(&wc->bookmark_head);
+    const char *text = wc->bookmark->bytes;
+    size_t head = wc->bookmark_head;
+    f->splice.v[0] = vg_slice(text, head);
     f->splice.v[1] = vg_slice(f->splice.rev, (size_t)n);
     f->splice.v[2] = vg_slice_str(is_end ? end : plain);
-    f->splice.v[3] = vg_buf_slice(&wc->bookmark_tail);
+    f->splice.v[3] = vg_slice(text + head, wc->bookmark->n - head);
     f->splice.n = 4;
+    f->block = wc->bookmark;
+    f->ref = ref_body;
+    f->unref = unref_body;
 }

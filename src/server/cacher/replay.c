@@ -224,11 +224,14 @@ static uint64_t next_seq(struct vg_cache_watcher *w, uint64_t end)
     return r->seqs[--r->n_seqs];
 }
 
+/* A revision is never split over two batches: if none with it follows below `end`, it is whole. */
 static void look_at(struct vg_cache_watcher *w, uint64_t seq, const struct vg_rec *rec)
 {
+    const struct vg_tail_hold *h = &w->replay->hold;
+    bool has_more = seq + 1 < h->end && vg_history_at(h->view, seq + 1)->rec->rev == rec->rev;
     w->next = seq + 1;
     w->rev = rec->rev;
-    w->sub = rec->sub;
+    w->sub = has_more ? rec->sub : UINT32_MAX;
 }
 
 static int start_storage(struct vg_cache_watcher *w);
@@ -349,8 +352,10 @@ static bool join_tail(struct vg_cache_watcher *w)
         return false;
     struct vg_tail_hold h = vg_watch_cache_hold(w->pk->wc);
     bool can_join = w->rev >= h.view->oldest_rev;
-    if (can_join)
+    if (can_join) {
         w->next = vg_history_after(h.view, h.end, w->rev);
+        w->after = VG_MAX(w->after, w->rev); /* storage may be ahead of the cache */
+    }
     vg_history_view_unref(h.view);
     if (!can_join)
         return false;

@@ -91,6 +91,8 @@ void vg_watcher_fall_behind(struct vg_cache_watcher *w, const struct vg_cache_ev
     /* Untold: everything before this change has been looked at, the change itself has not. */
     w->rev = is_told ? rec->rev : rec->sub ? rec->rev : rec->rev - 1;
     w->sub = is_told ? rec->sub : rec->sub ? rec->sub - 1 : UINT32_MAX;
+    if (is_told && at->ends_rev)
+        w->sub = UINT32_MAX; /* the whole revision, which may then be compacted */
     vg_watcher_leave_live(w);
     w->state = WATCHER_BEHIND;
     if (vg_replay_resume(w) < 0)
