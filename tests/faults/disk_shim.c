@@ -148,6 +148,10 @@ static void pass_point(void)
 static bool strikes(enum vg_disk_class class, bool grows)
 {
     counts[class]++;
+    if (fault.times && fault.dead && struck > 0) {
+        struck++;
+        return true;
+    }
     if (fault.times == 0 || fault.class != class || (fault.growing && !grows))
         return false;
     if (fault.at > 1) {

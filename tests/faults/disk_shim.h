@@ -35,6 +35,7 @@ struct vg_disk_fault {
     bool part;      /* a write puts part of its bytes there and returns short; the next call fails,
                      * or goes on when err is 0 */
     bool growing;   /* WRITE: only calls that make a file longer fail (and count) */
+    bool dead;      /* from the first failure on every call of any class fails; times: UINT64_MAX */
 };
 void vg_disk_fail(const struct vg_disk_fault *fault);
 void vg_disk_heal(void);

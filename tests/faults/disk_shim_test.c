@@ -153,7 +153,7 @@ static void after_a_failed_sync_no_sync_brings_it_back(void **state)
     fdatasync(fd);
     sync_dir(dir);
     for (int i = 0; i < CUTS; i++) {
-        vg_disk_fail(&(struct vg_disk_fault){VG_DISK_SYNC, 1, 1, EIO, false, false});
+        vg_disk_fail(&(struct vg_disk_fault){VG_DISK_SYNC, 1, 1, EIO, false, false, false});
         assert_int_equal(pwrite(fd, "b", 1, 0), 1);
         assert_int_equal(fdatasync(fd), -1);
         assert_int_equal(errno, EIO);
@@ -174,14 +174,14 @@ static void writes_fail_when_told_to(void **state)
     char text[100] = "b";
     const char *dir = begin(state);
     int fd = make_file(dir, "f", "a");
-    vg_disk_fail(&(struct vg_disk_fault){VG_DISK_WRITE, 2, 1, ENOSPC, true, false});
+    vg_disk_fail(&(struct vg_disk_fault){VG_DISK_WRITE, 2, 1, ENOSPC, true, false, false});
     assert_int_equal(pwrite(fd, text, 100, 0), 100);
     ssize_t part = pwrite(fd, text, 100, 0);
     assert_true(part > 0 && part < 100);
     assert_int_equal(pwrite(fd, text, 100, 0), -1);
     assert_int_equal(errno, ENOSPC);
     assert_int_equal(pwrite(fd, text, 100, 0), 100);
-    vg_disk_fail(&(struct vg_disk_fault){VG_DISK_WRITE, 1, UINT64_MAX, EDQUOT, false, true});
+    vg_disk_fail(&(struct vg_disk_fault){VG_DISK_WRITE, 1, UINT64_MAX, EDQUOT, false, true, false});
     assert_int_equal(pwrite(fd, text, 100, 0), 100);
     assert_int_equal(pwrite(fd, text, 100, 50), -1);
     assert_int_equal(ftruncate(fd, 200), -1);

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "test_support.h"
 
@@ -191,9 +192,24 @@ static void on_end_mail(struct vg_mail *mail)
     VG_CONTAINER_OF(mail, struct fl_load, end_mail)->is_over = true;
 }
 
+/* A store whose disk fails tries again when time has passed, and may let writers wait until then:
+ * so the clock goes on by itself, some ten times as fast as the real one. */
+static void *run_clock(void *arg)
+{
+    struct fl_load *load = arg;
+    while (atomic_load(&load->writers_left) > 0) {
+        vg_fake_clock_advance(load->clock, 20 * VG_NS_PER_MS);
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    return NULL;
+}
+
 static void run_writers(struct fl_load *load)
 {
     struct thread threads[WRITERS_MAX];
+    pthread_t clock;
+    if (load->clock && pthread_create(&clock, NULL, run_clock, load) != 0)
+        exit(2);
     for (unsigned i = 0; i < load->writers; i++) {
         threads[i] = (struct thread){.load = load, .index = i};
         if (pthread_create(&threads[i].thread, NULL, run_writer, &threads[i]) != 0)
@@ -203,6 +219,8 @@ static void run_writers(struct fl_load *load)
         vg_drv_turn(load->host, "the end of the load");
     for (unsigned i = 0; i < load->writers; i++)
         pthread_join(threads[i].thread, NULL);
+    if (load->clock)
+        pthread_join(clock, NULL);
 }
 
 static void after_batch(struct vg_drv_watch *w, void *arg)

@@ -183,7 +183,11 @@ static void run_trial(struct trial *t, const struct vg_disk_fault *fault)
     vg_disk_fail(fault);
     open_store(t);
     run_load(t, TXNS);
+    if (fault->dead)
+        vg_drv_close(&t->d);
     vg_disk_heal();
+    if (fault->dead)
+        open_store(t);
     wait_until_writable(t);
     t->must_work = true;
     run_load(t, TXNS_AFTER);
@@ -238,37 +242,47 @@ static void fail_each(const char *root, struct vg_disk_fault fault)
 
 static void a_write_without_room_is_refused_or_whole(void **state)
 {
-    fail_each(*state, (struct vg_disk_fault){VG_DISK_WRITE, 0, 1, ENOSPC, true, false});
+    fail_each(*state, (struct vg_disk_fault){VG_DISK_WRITE, 0, 1, ENOSPC, true, false, false});
 }
 
 static void a_write_over_quota_is_refused(void **state)
 {
-    fail_each(*state, (struct vg_disk_fault){VG_DISK_WRITE, 0, 3, EDQUOT, false, false});
+    fail_each(*state, (struct vg_disk_fault){VG_DISK_WRITE, 0, 3, EDQUOT, false, false, false});
 }
 
 static void a_failed_write_is_never_acknowledged(void **state)
 {
-    fail_each(*state, (struct vg_disk_fault){VG_DISK_WRITE, 0, 1, EIO, true, false});
+    fail_each(*state, (struct vg_disk_fault){VG_DISK_WRITE, 0, 1, EIO, true, false, false});
 }
 
 static void a_short_write_goes_on(void **state)
 {
-    fail_each(*state, (struct vg_disk_fault){VG_DISK_WRITE, 0, 1, 0, true, false});
+    fail_each(*state, (struct vg_disk_fault){VG_DISK_WRITE, 0, 1, 0, true, false, false});
 }
 
 static void a_failed_sync_is_never_acknowledged(void **state)
 {
-    fail_each(*state, (struct vg_disk_fault){VG_DISK_SYNC, 0, 1, EIO, false, false});
+    fail_each(*state, (struct vg_disk_fault){VG_DISK_SYNC, 0, 1, EIO, false, false, false});
 }
 
 static void syncs_that_fail_for_a_while_are_survived(void **state)
 {
-    fail_each(*state, (struct vg_disk_fault){VG_DISK_SYNC, 0, 4, EIO, false, false});
+    fail_each(*state, (struct vg_disk_fault){VG_DISK_SYNC, 0, 4, EIO, false, false, false});
+}
+
+static void a_disk_that_dies_in_a_sync_and_is_back_after_a_restart(void **state)
+{
+    fail_each(*state, (struct vg_disk_fault){VG_DISK_SYNC, 0, UINT64_MAX, EIO, false, false, true});
+}
+
+static void a_disk_that_dies_in_a_write_and_is_back_after_a_restart(void **state)
+{
+    fail_each(*state, (struct vg_disk_fault){VG_DISK_WRITE, 0, UINT64_MAX, EIO, true, false, true});
 }
 
 static void a_file_that_cannot_be_made_is_reported(void **state)
 {
-    fail_each(*state, (struct vg_disk_fault){VG_DISK_NAME, 0, 1, ENOSPC, false, false});
+    fail_each(*state, (struct vg_disk_fault){VG_DISK_NAME, 0, 1, ENOSPC, false, false, false});
 }
 
 #define CASE(name)                                                                                 \
@@ -283,6 +297,8 @@ int main(void)
         CASE(a_short_write_goes_on),
         CASE(a_failed_sync_is_never_acknowledged),
         CASE(syncs_that_fail_for_a_while_are_survived),
+        CASE(a_disk_that_dies_in_a_sync_and_is_back_after_a_restart),
+        CASE(a_disk_that_dies_in_a_write_and_is_back_after_a_restart),
         CASE(a_file_that_cannot_be_made_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
