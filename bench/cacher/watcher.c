@@ -22,6 +22,19 @@ static double measure(struct rig *rig, size_t n, const struct vg_obj_predicate *
     return (double)(after - before) / (double)n;
 }
 
+/* Bytes of a node watcher's selector alone, which whoever asks for the watch has made. */
+static double selector_bytes(void)
+{
+    const struct vg_obj_predicate *ps[1000];
+    size_t before = heap();
+    for (uint32_t i = 0; i < VG_ARRAY_LEN(ps); i++)
+        ps[i] = pods_of_node(10000 + i);
+    size_t after = heap();
+    for (size_t i = 0; i < VG_ARRAY_LEN(ps); i++)
+        vg_obj_predicate_unref(ps[i]);
+    return (double)(after - before) / (double)VG_ARRAY_LEN(ps);
+}
+
 void part_watcher(struct report *r)
 {
     size_t n = r->settings.quick ? 20000 : 100000;
@@ -32,7 +45,9 @@ void part_watcher(struct report *r)
     double node = measure(&rig, n, NULL);
     vg_obj_predicate_unref(all);
     rig_close(&rig);
+    double selector = selector_bytes();
     report_one(r, "bytes", plain, "each of %zu watchers of everything", n);
     report_one(r, "bytes", node, "each of %zu node watchers, selector and index included", n);
+    report_one(r, "bytes", selector, "of these, the selector");
     report_bar(r, VG_MAX(plain, node), 512, "bytes for an idle watcher, the larger of the two");
 }
