@@ -181,9 +181,8 @@ struct vg_cache_port {
     struct vg_list wheel[WHEEL_SLOTS];
     uint64_t wheel_second; /* the last second that was turned */
     struct vg_timer tick;
-    struct vg_timer refill; /* of the budget, while somebody waits for it */
     struct vg_rng rng;
-    uint64_t budget_ns;
+    int64_t budget_ns;     /* below zero: the last step used more than there was */
     uint64_t budget_at_ns; /* when it was last filled */
     size_t n_watchers;
 };

@@ -1,16 +1,15 @@
 /* port.c - one loop's door to the cache: pulls batches, finds the watchers that care, gives those
  * that are behind their turns.
- * A turn: batches of the tail first (live watchers), then catching up. Catching up is free while
- * nothing live waits; beside live work it may use the time budget alone, which grows by 50 ms each
- * second up to 100 ms: watchers that are behind never delay those that are not. */
+ * A turn: batches of the tail first (live watchers), then catching up. Catching up is free in turns
+ * that had nothing live to do; beside live work it may use the time budget alone, which grows by 50
+ * ms each second up to 100 ms: watchers that are behind never delay those that are not. */
 #include <errno.h>
 
 #include "base/alloc.h"
 #include "cacher_int.h"
 
 /* The longest that catching up holds the loop in one turn. */
-#define TURN_MAX_NS (5 * VG_NS_PER_MS)
-#define REFILL_NS (100 * VG_NS_PER_MS)
+#define TURN_MAX_NS ((int64_t)(5 * VG_NS_PER_MS))
 
 /* ---- waking ---- */
 
@@ -144,18 +143,22 @@ static void serve_waits(struct vg_cache_port *p)
     }
 }
 
-static void pull(struct vg_cache_port *p)
+/* True: there was something live to do. */
+static bool pull(struct vg_cache_port *p)
 {
     const struct vg_tail_batch *next;
+    bool had_work = false;
     while ((next = vg_tail_next(&p->cursor))) {
         const struct vg_cache_batch *b = VG_CONTAINER_OF(next, const struct vg_cache_batch, tail);
         if (b->is_reset)
             end_cached(p);
         for (size_t i = 0; i < b->n; i++)
             dispatch(p, &b->events[i]);
+        had_work |= b->n > 0;
         p->seen = VG_MAX(p->seen, b->rev);
         free_ended(p);
     }
+    return had_work;
 }
 
 /* ---- catching up ---- */
@@ -167,37 +170,32 @@ static void refill(struct vg_cache_port *p, uint64_t now)
     uint64_t gained = passed > 60 * VG_NS_PER_S
                           ? o->budget_max_ns
                           : passed * (o->budget_per_s_ns / VG_NS_PER_US) / VG_NS_PER_MS;
-    p->budget_ns = VG_MIN(p->budget_ns + gained, o->budget_max_ns);
+    p->budget_ns = VG_MIN(p->budget_ns + (int64_t)gained, (int64_t)o->budget_max_ns);
     p->budget_at_ns = now;
 }
 
-static void on_refill(struct vg_timer *t)
-{
-    vg_port_wake(VG_CONTAINER_OF(t, struct vg_cache_port, refill));
-}
-
-static void catch_up(struct vg_cache_port *p)
+/* Idle time is free, a slice of it at most; in a turn that had live work it costs the budget. Live
+ * work that comes meanwhile waits for one step. */
+static void catch_up(struct vg_cache_port *p, bool had_live_work)
 {
     uint64_t start = vg_cacher_now_ns(p->c);
     refill(p, start);
-    while (!vg_list_is_empty(&p->behind)) {
+    int64_t used = 0, may_use = TURN_MAX_NS;
+    if (had_live_work)
+        may_use = VG_MIN(may_use, p->budget_ns);
+    while (used < may_use && !vg_list_is_empty(&p->behind)) {
         struct vg_list *n = vg_list_pop_front(&p->behind);
         struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, link);
         if (vg_replay_step(w) && w->state == WATCHER_BEHIND)
             vg_list_push_back(&p->behind, &w->link);
-        uint64_t used = vg_cacher_now_ns(p->c) - start;
-        bool has_live_work = vg_tail_has_next(&p->cursor);
-        if (has_live_work && used >= p->budget_ns) {
-            p->budget_ns = 0;
-            vg_timer_start(p->loop, &p->refill, REFILL_NS, on_refill);
-            return;
-        }
-        if (has_live_work || used >= TURN_MAX_NS) {
-            p->budget_ns -= has_live_work ? used : 0;
-            vg_port_wake(p);
-            return;
-        }
+        used = (int64_t)(vg_cacher_now_ns(p->c) - start);
+        if (vg_tail_has_next(&p->cursor))
+            break;
     }
+    if (had_live_work)
+        p->budget_ns -= used;
+    if (!vg_list_is_empty(&p->behind))
+        vg_port_wake(p); /* the next turn may be an idle one */
 }
 
 static void on_wake(struct vg_mail *mail)
@@ -210,9 +208,9 @@ static void on_wake(struct vg_mail *mail)
         vg_cacher_unref(c);
         return;
     }
-    pull(p);
+    bool had_live_work = pull(p);
     serve_waits(p);
-    catch_up(p);
+    catch_up(p, had_live_work);
     free_ended(p);
 }
 
@@ -376,7 +374,6 @@ void vg_cache_port_close(struct vg_cache_port *p)
     assert(vg_list_is_empty(&p->watchers) && vg_list_is_empty(&p->waits));
     free_ended(p);
     vg_timer_stop(p->loop, &p->tick);
-    vg_timer_stop(p->loop, &p->refill);
     vg_tail_unlisten(&p->c->tail, &p->listener);
     vg_tail_close(&p->cursor);
     for (size_t i = 0; i < p->c->n_kinds; i++)
