@@ -80,7 +80,7 @@ struct vg_obj_predicate *vg_cdrv_predicate(size_t kind, const char *ns, const ch
 struct vg_csink {
     struct vg_sink sink;
     struct vg_cache_watcher *w; /* NULL once it is over */
-    struct vg_frame *kept;      /* taken, and not looked at yet */
+    struct vg_frame **kept;     /* taken, and not looked at yet */
     size_t n_kept, kept_cap;
     char **frames; /* as text */
     size_t n, frames_cap;

@@ -37,9 +37,10 @@ static void look_at_kept(struct vg_csink *s)
 {
     int64_t pinned = 0;
     for (size_t i = 0; i < s->n_kept; i++) {
-        look_at(s, &s->kept[i]);
-        pinned += (int64_t)vg_frame_size(&s->kept[i]);
-        vg_frame_done(&s->kept[i]);
+        look_at(s, s->kept[i]);
+        pinned += (int64_t)vg_frame_size(s->kept[i]);
+        vg_frame_done(s->kept[i]);
+        free(s->kept[i]);
     }
     s->n_kept = 0;
     if (s->w && pinned)
@@ -49,7 +50,11 @@ static void look_at_kept(struct vg_csink *s)
 static int keep(struct vg_csink *s, const struct vg_frame *f)
 {
     s->kept = grow(s->kept, &s->kept_cap, s->n_kept, sizeof *s->kept);
-    vg_frame_copy(&s->kept[s->n_kept++], f);
+    struct vg_frame *copy = malloc(sizeof *copy); /* of its own: it points into itself */
+    if (!copy)
+        abort();
+    vg_frame_copy(copy, f);
+    s->kept[s->n_kept++] = copy;
     vg_cache_watcher_pins(s->w, (int64_t)vg_frame_size(f));
     return s->n_kept >= s->full_after ? VG_SINK_FULL : VG_SINK_OPEN;
 }
