@@ -135,7 +135,7 @@ static void count_wake(void *arg)
 static void readers_see_whole_batches_while_the_writer_goes_on(void **state)
 {
     (void)state;
-    struct board b = {.batches = vg_test_is_long() ? 200000 : 3000};
+    struct board b = {.batches = vg_test_is_long() ? 40000 : 3000};
     struct vg_tree_opts opts = {.wake = count_wake, .wake_arg = &b.wakes};
     vg_mutex_init(&b.mu, VG_RANK_STORE_TABLE);
     assert_int_equal(vg_tree_new(&opts, &b.tree), 0);
