@@ -215,6 +215,10 @@ int vg_cacher_open(const struct vg_cacher_opts *opts, struct vg_loop *feed,
     fill_opts(&c->opts);
     c->feed = feed;
     atomic_init(&c->refs, 1);
+    uint64_t seed = c->opts.seed;
+    if (!seed && vg_random_bytes(&seed, sizeof seed) < 0)
+        seed = vg_cacher_now_ns(c);
+    vg_rng_seed(&c->rng, seed);
     vg_form_budget_init(&c->forms, c->opts.form_bytes_max);
     first->tail.free = vg_cache_batch_free;
     vg_tail_init(&c->tail, &first->tail);

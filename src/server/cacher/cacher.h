@@ -196,8 +196,10 @@ struct vg_cache_kind_stats {
 /* Thread: the feed's. */
 void vg_cacher_kind_stats(struct vg_cacher *c, size_t kind, struct vg_cache_kind_stats *ret_stats);
 
-/* Compare the cache with storage at one revision, as kube-apiserver does: done(arg, 0 equal,
- * VIGIL_E_CONFLICT not). Thread: the feed's. */
+/* Compare the cache with storage at one revision, as kube-apiserver does; also done for every kind
+ * each 5 to 7.5 minutes. done(arg, 0): equal; VIGIL_E_CONFLICT: not; what storage says,
+ * VIGIL_E_CLOSED: not known. At once: VIGIL_E_BUSY, VIGIL_E_UNSUPPORTED (no cache), -ENOMEM.
+ * Thread: the feed's. */
 VG_CHECK int vg_cacher_check_digest(struct vg_cacher *c, size_t kind,
                                     void (*done)(void *arg, int err), void *arg);
 

@@ -74,6 +74,9 @@ struct vg_cacher {
     size_t n_listed, listed_cap;
     struct vg_timer retry;
     struct vg_timer upkeep;
+    struct vg_timer digest;
+    size_t digest_kind; /* that the periodic check comes to next */
+    struct vg_rng rng;
     struct vg_mail start_mail;
     struct vg_mail reclaim_mail;
     _Atomic bool reclaim_posted;
@@ -120,6 +123,9 @@ static inline void vg_rec_read(const struct vg_rec *rec, struct vg_obj_header *r
 void vg_feed_start(struct vg_cacher *c);
 void vg_feed_stop(struct vg_cacher *c);
 void vg_cache_batch_free(struct vg_tail_batch *batch);
+
+/* ---- digest.c ---- */
+void vg_digest_start(struct vg_cacher *c); /* the periodic check; its timer is c->digest */
 
 /* ---- frames ---- */
 

@@ -526,6 +526,7 @@ static void on_start(struct vg_mail *mail)
     struct vg_cacher *c = VG_CONTAINER_OF(mail, struct vg_cacher, start_mail);
     if (!c->is_closing) {
         vg_timer_start(c->feed, &c->upkeep, UPKEEP_NS, on_upkeep);
+        vg_digest_start(c);
         begin(c);
     }
     vg_cacher_unref(c);
@@ -546,6 +547,7 @@ void vg_feed_stop(struct vg_cacher *c)
     c->is_closing = true;
     vg_timer_stop(c->feed, &c->retry);
     vg_timer_stop(c->feed, &c->upkeep);
+    vg_timer_stop(c->feed, &c->digest);
     if (c->watch)
         vg_watch_cancel(c->watch);
     c->watch = NULL;
