@@ -122,7 +122,18 @@ static inline void vg_rec_read(const struct vg_rec *rec, struct vg_obj_header *r
 /* ---- feed.c ---- */
 void vg_feed_start(struct vg_cacher *c);
 void vg_feed_stop(struct vg_cacher *c);
+
+/* ---- apply.c, on the feed loop ---- */
+struct vg_cache_batch *vg_cache_batch_new(size_t room); /* NULL: no memory */
 void vg_cache_batch_free(struct vg_tail_batch *batch);
+/* Apply what storage brought, and show the new states. Negative: nothing of it is shown, and the
+ * trees hold a part of it: list anew. */
+VG_CHECK int vg_apply_batch(struct vg_cacher *c, const struct vg_watch_batch *in,
+                            struct vg_cache_batch **ret_batch);
+/* Give the new state of a kind to its readers. -ENOMEM: they keep the old one. */
+VG_CHECK int vg_publish_kind(struct vg_watch_cache *wc, vg_rev rev);
+/* Then the revision, then the batch, which is consumed: ports are woken. */
+void vg_publish_batch(struct vg_cacher *c, struct vg_cache_batch *take_b, vg_rev rev);
 
 /* ---- digest.c ---- */
 void vg_digest_start(struct vg_cacher *c); /* the periodic check; its timer is c->digest */

@@ -11,7 +11,7 @@
  * WAITING    for a second
  * CLOSED
  *
- * Publishing order: roots and history of each touched kind, then the revision, then the batch. */
+ * What a batch does to trees and history is in apply.c. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -28,156 +28,6 @@
 static void begin(struct vg_cacher *c);
 static void lose(struct vg_cacher *c, int err);
 
-/* ---- batches ---- */
-
-void vg_cache_batch_free(struct vg_tail_batch *batch)
-{
-    struct vg_cache_batch *b = VG_CONTAINER_OF(batch, struct vg_cache_batch, tail);
-    for (size_t i = 0; i < b->n; i++)
-        vg_segment_unref(b->events[i].segment);
-    vg_free(b);
-}
-
-static struct vg_cache_batch *new_batch(size_t room)
-{
-    struct vg_cache_batch *b = vg_malloc(sizeof *b + room * sizeof b->events[0]);
-    if (!b)
-        return NULL;
-    memset(b, 0, sizeof *b);
-    b->tail.free = vg_cache_batch_free;
-    return b;
-}
-
-/* ---- applying ---- */
-
-/* The state of a kind and its index take a put, or neither does. */
-static int put_object(struct vg_watch_cache *wc, const struct vg_rec *rec, struct vg_rec **ret_old)
-{
-    struct vg_tree_key key = {.minor = vg_rec_key(rec)};
-    const struct vg_rec *old = vg_tree_get(wc->tree, key);
-    if (wc->by_trigger && old) { /* the index finds it under its old value */
-        struct vg_obj_header h;
-        vg_rec_read(old, &h);
-        struct vg_tree_key at = {.major = vg_obj_trigger(&h), .minor = vg_rec_key(old)};
-        int r = vg_tree_remove(wc->by_trigger, at, NULL);
-        if (r < 0)
-            return r;
-    }
-    int r = wc->by_trigger ? vg_tree_put(wc->by_trigger, rec, NULL) : 0;
-    return r < 0 ? r : vg_tree_put(wc->tree, rec, ret_old);
-}
-
-static int remove_object(struct vg_watch_cache *wc, struct vg_slice storage_key,
-                         struct vg_rec **ret_old)
-{
-    struct vg_tree_key key = {.minor = storage_key};
-    int r = vg_tree_remove(wc->tree, key, ret_old);
-    if (r <= 0 || !wc->by_trigger)
-        return r;
-    struct vg_obj_header h;
-    vg_rec_read(*ret_old, &h);
-    struct vg_tree_key at = {.major = vg_obj_trigger(&h), .minor = storage_key};
-    return vg_tree_remove(wc->by_trigger, at, NULL);
-}
-
-static int append_change(struct vg_watch_cache *wc, const struct vg_rec *rec,
-                         const struct vg_rec *old, struct vg_cache_batch *b)
-{
-    int64_t now_ms = (int64_t)(vg_cacher_now_ns(wc->c) / VG_NS_PER_MS);
-    struct vg_cache_event *ev = &b->events[b->n];
-    vg_mutex_lock(&wc->mu);
-    int r = vg_history_append(&wc->history, rec, old, now_ms, &ev->change, &ev->segment);
-    ev->seq = wc->history.next - 1;
-    vg_mutex_unlock(&wc->mu);
-    if (r < 0)
-        return r;
-    vg_segment_ref(ev->segment);
-    ev->wc = wc;
-    ev->ends_rev = true;
-    if (b->n && b->events[b->n - 1].change->rec->rev == rec->rev)
-        b->events[b->n - 1].ends_rev = false;
-    b->n++;
-    return 0;
-}
-
-static void touch(struct vg_watch_cache *wc, struct vg_list *touched)
-{
-    if (wc->is_touched)
-        return;
-    wc->is_touched = true;
-    vg_list_push_back(touched, &wc->touched);
-}
-
-/* One change of storage. What carries no readable header is none of ours to show: it is left out. A
- * delete of what was left out, or was never there, is no change. */
-static int apply(struct vg_cacher *c, const struct vg_event *e, struct vg_cache_batch *b,
-                 struct vg_list *touched)
-{
-    struct vg_watch_cache *wc = vg_cacher_kind_of(c, vg_rec_key(e->rec));
-    struct vg_obj_header h;
-    struct vg_rec *old = NULL;
-    if (!wc || wc->kind->is_uncached)
-        return 0;
-    vg_count(&c->events_received, 1);
-    bool is_delete = vg_rec_is_delete(e->rec);
-    if (!is_delete && !vg_rec_open(e->rec, &h)) {
-        vg_warn(c->opts.log, "object_without_header", "kind=%s", wc->kind->name);
-        return 0;
-    }
-    touch(wc, touched);
-    int r = is_delete ? remove_object(wc, vg_rec_key(e->rec), &old) : put_object(wc, e->rec, &old);
-    if (r >= 0 && (old || !is_delete))
-        r = append_change(wc, e->rec, old, b);
-    vg_rec_unref(old);
-    return r < 0 ? r : 0;
-}
-
-/* Give the new state of a kind to its readers. */
-static int publish_kind(struct vg_watch_cache *wc, vg_rev rev)
-{
-    struct vg_root *root = vg_tree_publish(wc->tree, rev);
-    struct vg_root *trigger = wc->by_trigger ? vg_tree_publish(wc->by_trigger, rev) : NULL;
-    if (!root || (wc->by_trigger && !trigger)) {
-        vg_root_unref(root);
-        vg_root_unref(trigger);
-        return -ENOMEM;
-    }
-    int64_t now_ms = (int64_t)(vg_cacher_now_ns(wc->c) / VG_NS_PER_MS);
-    vg_mutex_lock(&wc->mu);
-    struct vg_root *old = wc->root, *old_trigger = wc->trigger_root;
-    if (wc->history.next > wc->published)
-        vg_history_set_root(&wc->history, vg_root_ref(root));
-    wc->root = root;
-    wc->trigger_root = trigger;
-    wc->published = wc->history.next;
-    vg_history_evict(&wc->history, now_ms);
-    vg_mutex_unlock(&wc->mu);
-    vg_root_unref(old);
-    vg_root_unref(old_trigger);
-    return 0;
-}
-
-/* err: the batch could not be applied as a whole. Then nothing of it is shown: readers keep the
- * state before it, and the list that follows replaces the trees. */
-static int publish_kinds(struct vg_list *touched, vg_rev rev, int err)
-{
-    struct vg_list *n;
-    while ((n = vg_list_pop_front(touched))) {
-        struct vg_watch_cache *wc = VG_CONTAINER_OF(n, struct vg_watch_cache, touched);
-        wc->is_touched = false;
-        if (err == 0)
-            err = publish_kind(wc, rev);
-    }
-    return err;
-}
-
-static void publish_batch(struct vg_cacher *c, struct vg_cache_batch *b, vg_rev rev)
-{
-    b->rev = rev;
-    atomic_store_explicit(&c->rev, rev, memory_order_release);
-    vg_tail_publish(&c->tail, &b->tail);
-}
-
 static void set_ready(struct vg_cacher *c, bool is_ready)
 {
     if (atomic_exchange(&c->is_ready, is_ready) == is_ready)
@@ -190,22 +40,15 @@ static void set_ready(struct vg_cacher *c, bool is_ready)
 static void on_batch(struct vg_watch *w, const struct vg_watch_batch *in, void *arg)
 {
     struct vg_cacher *c = arg;
-    struct vg_list touched;
-    vg_list_init(&touched);
-    struct vg_cache_batch *b = new_batch(in->n);
-    int r = b ? 0 : -ENOMEM;
-    for (size_t i = 0; r == 0 && i < in->n; i++)
-        r = apply(c, &in->events[i], b, &touched);
-    r = publish_kinds(&touched, in->rev, r);
+    struct vg_cache_batch *b = NULL;
+    int r = vg_apply_batch(c, in, &b);
     if (r < 0) {
-        if (b)
-            vg_cache_batch_free(&b->tail);
         vg_watch_cancel(w);
         c->watch = NULL;
         lose(c, r);
         return;
     }
-    publish_batch(c, b, in->rev);
+    vg_publish_batch(c, b, in->rev);
     if (c->state == FEED_FILLING && in->rev >= c->ready_rev) {
         c->state = FEED_FOLLOWING;
         set_ready(c, true);
@@ -234,10 +77,10 @@ static void lose(struct vg_cacher *c, int err)
     c->list_rev = 0;
     vg_count(&c->relists, 1);
     vg_warn(c->opts.log, "continuity_lost", "err=%s", vg_err_name(err));
-    struct vg_cache_batch *b = new_batch(0);
+    struct vg_cache_batch *b = vg_cache_batch_new(0);
     if (b) {
         b->is_reset = true;
-        publish_batch(c, b, vg_cacher_revision(c));
+        vg_publish_batch(c, b, vg_cacher_revision(c));
     } else {
         c->owes_reset = true;
     }
@@ -359,7 +202,7 @@ static int finish_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n
         r = vg_history_restart(&wc->history, rev);
     wc->published = wc->history.next;
     vg_mutex_unlock(&wc->mu);
-    return r == 0 ? publish_kind(wc, rev) : r;
+    return r == 0 ? vg_publish_kind(wc, rev) : r;
 }
 
 /* What was listed is in key order: each kind is one run. */
@@ -415,14 +258,14 @@ static void start_filling(struct vg_cacher *c)
         lose(c, r);
         return;
     }
-    struct vg_cache_batch *b = new_batch(0);
+    struct vg_cache_batch *b = vg_cache_batch_new(0);
     if (!b) {
         lose(c, -ENOMEM);
         return;
     }
     b->is_reset = c->owes_reset;
     c->owes_reset = false;
-    publish_batch(c, b, c->list_rev);
+    vg_publish_batch(c, b, c->list_rev);
     c->state = FEED_FILLING;
     follow(c, c->list_rev);
 }

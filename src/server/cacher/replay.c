@@ -1,53 +1,25 @@
 /* replay.c - catching up: from a state, from the hot tail, or from storage.
  *
- * FROM_STATE    ADDED for each object of a snapshot, in key order; then the end bookmark
- *   | the snapshot is told: FROM_TAIL, or FROM_STORAGE for a kind without a cache
+ * FROM_STATE    ADDED for each object of a snapshot, in key order
+ *   | vg_replay_finish_state(): the end bookmark, then FROM_TAIL
  * FROM_LIST     the same for a kind without a cache: pages of storage
- * FROM_TAIL     changes of the hot tail; by the links of its trigger value or namespace if it has
- * one | all that the loop has dispatched is told: live | the tail has moved on past the position:
- * FROM_STORAGE FROM_STORAGE  the log, through a storage watch of this kind's keys | it has come to
- * where the hot tail begins: FROM_TAIL (a kind without a cache stays here) | compacted: the watcher
- * ends as expired
+ *   | vg_replay_finish_state(): then FROM_STORAGE
+ * FROM_TAIL     changes of the hot tail, by the links of its trigger or namespace if it has one
+ *   | step_tail(): all that its loop has dispatched is told: LIVE
+ *   | step_tail(): the tail has moved on past its position: FROM_STORAGE
+ * FROM_STORAGE  the log, through a storage watch of its kind's keys
+ *   | join_tail(): it has come to where the tail begins: FROM_TAIL; never without a cache
+ *   | on_end(): compacted below its position: it ends as expired
  *
  * A step does a bounded amount of work. Nothing here touches other watchers, and what is held (a
  * snapshot, a view of the tail) is let go of between uses or when the watcher goes live. */
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "cacher_int.h"
+#include "replay_int.h"
 
 /* Changes or objects that one step looks at. */
 #define STEP_MAX 128
-/* Changes that a storage watch brings at a time: what a full sink makes wait. */
-#define STORAGE_BATCH 64
-#define LIST_PAGE 500
-
-enum replay_kind { FROM_STATE, FROM_LIST, FROM_TAIL, FROM_STORAGE };
-
-struct replay {
-    struct vg_cache_watcher *w; /* NULL: the watcher is gone, what is under way frees this */
-    enum replay_kind kind;
-    bool with_end_bookmark;
-    /* FROM_STATE */
-    struct vg_cache_snapshot snapshot;
-    struct vg_cache_walk walk;
-    struct vg_obj_key key_buf;
-    /* FROM_TAIL: `seqs` are the changes of its links, from at on; NULL: every change. */
-    struct vg_tail_hold hold;
-    uint64_t *seqs;
-    bool use_links;
-    size_t n_seqs, at, seqs_cap; /* FROM_LIST uses `at` too */
-    /* FROM_STORAGE: changes that came and could not be told yet. */
-    struct vg_watch *watch;
-    bool is_paused;
-    struct vg_event *pending;
-    size_t n_pending, pending_at;
-    vg_rev pending_rev; /* complete up to here once they are told */
-    /* FROM_LIST */
-    struct vg_range list;
-    bool is_listing;
-    struct vg_obj_key_range keys;
-};
 
 /* ---- letting go ---- */
 
@@ -67,7 +39,7 @@ static void drop_pending(struct replay *r)
     r->n_pending = r->pending_at = 0;
 }
 
-static void really_free(struct replay *r)
+void vg_replay_really_free(struct replay *r)
 {
     drop_hold(r);
     drop_pending(r);
@@ -88,7 +60,7 @@ void vg_replay_free(struct vg_cache_watcher *w)
     r->watch = NULL;
     r->w = NULL;
     if (!r->is_listing)
-        really_free(r);
+        vg_replay_really_free(r);
 }
 
 /* ---- from a state ---- */
@@ -118,8 +90,7 @@ static void start_state(struct vg_cache_watcher *w)
                        vg_slice(NULL, 0), &r->key_buf);
 }
 
-/* The state is told. */
-static enum told finish_state(struct vg_cache_watcher *w, enum replay_kind then)
+enum told vg_replay_finish_state(struct vg_cache_watcher *w, enum replay_kind then)
 {
     struct replay *r = w->replay;
     vg_cache_snapshot_done(&r->snapshot);
@@ -134,7 +105,7 @@ static bool step_state(struct vg_cache_watcher *w)
     for (int i = 0; i < STEP_MAX; i++) {
         const struct vg_rec *rec = vg_cache_walk_next(&r->walk);
         if (!rec)
-            return finish_state(w, FROM_TAIL) == TOLD_OK;
+            return vg_replay_finish_state(w, FROM_TAIL) == TOLD_OK;
         struct vg_told t;
         vg_told_init_state(&t, rec);
         vg_count(&w->port->c->init_events, 1);
@@ -234,8 +205,6 @@ static void look_at(struct vg_cache_watcher *w, uint64_t seq, const struct vg_re
     w->sub = has_more ? rec->sub : UINT32_MAX;
 }
 
-static int start_storage(struct vg_cache_watcher *w);
-
 /* Tell changes up to `end`. TOLD_OK: all of them, or as many as a step may. */
 static enum told tell_tail(struct vg_cache_watcher *w, uint64_t end)
 {
@@ -276,7 +245,7 @@ static bool step_tail(struct vg_cache_watcher *w)
     }
     if (w->next < r->hold.view->oldest) { /* it has moved on past us */
         drop_hold(r);
-        if (start_storage(w) < 0)
+        if (vg_replay_start_storage(w) < 0)
             vg_watcher_end(w, VG_END_INTERNAL, 0);
         return false;
     }
@@ -296,258 +265,6 @@ static bool step_tail(struct vg_cache_watcher *w)
     return false;
 }
 
-/* ---- from storage ---- */
-
-static bool is_behind_us(const struct vg_cache_watcher *w, const struct vg_rec *rec)
-{
-    return rec->rev < w->rev || (rec->rev == w->rev && rec->sub <= w->sub) || rec->rev <= w->after;
-}
-
-/* As the feed sees it: what has no header was never there. */
-static bool is_readable(struct vg_event *e)
-{
-    struct vg_obj_header h;
-    if (e->prev && !vg_rec_open(e->prev, &h))
-        e->prev = NULL;
-    return vg_rec_is_delete(e->rec) ? e->prev != NULL : vg_rec_open(e->rec, &h);
-}
-
-/* Tell what is pending. TOLD_OK: all of it. */
-static enum told tell_pending(struct vg_cache_watcher *w)
-{
-    struct replay *r = w->replay;
-    while (r->pending_at < r->n_pending) {
-        struct vg_event e = r->pending[r->pending_at];
-        bool is_new = !is_behind_us(w, e.rec);
-        enum told told = TOLD_OK;
-        if (is_new && is_readable(&e)) {
-            struct vg_told t;
-            vg_told_init(&t, e.rec, e.prev, NULL);
-            vg_count(&w->port->c->events_from_storage, 1);
-            told = vg_watcher_tell(w, &t);
-        }
-        if (told == TOLD_ENDED || told == TOLD_AGAIN)
-            return told; /* ended: r may be gone with the watcher's replay */
-        if (is_new) {    /* what was told before must not move the position back */
-            w->rev = e.rec->rev;
-            w->sub = e.rec->sub;
-        }
-        vg_rec_unref(r->pending[r->pending_at].rec);
-        vg_rec_unref(r->pending[r->pending_at].prev);
-        r->pending_at++;
-        if (told == TOLD_FULL)
-            return told;
-    }
-    r->n_pending = r->pending_at = 0;
-    w->rev = VG_MAX(w->rev, r->pending_rev);
-    w->sub = UINT32_MAX;
-    return TOLD_OK;
-}
-
-/* Has the log brought us to where the hot tail begins? Then go on from there. */
-static bool join_tail(struct vg_cache_watcher *w)
-{
-    struct replay *r = w->replay;
-    if (w->pk->wc->kind->is_uncached)
-        return false;
-    struct vg_tail_hold h = vg_watch_cache_hold(w->pk->wc);
-    bool can_join = w->rev >= h.view->oldest_rev;
-    if (can_join) {
-        w->next = vg_history_after(h.view, h.end, w->rev);
-        w->after = VG_MAX(w->after, w->rev); /* storage may be ahead of the cache */
-    }
-    vg_history_view_unref(h.view);
-    if (!can_join)
-        return false;
-    if (r->watch)
-        vg_watch_cancel(r->watch);
-    r->watch = NULL;
-    r->kind = FROM_TAIL;
-    return true;
-}
-
-/* Pending changes are told: join the tail, or let storage go on. True: more can be done at once. */
-static bool after_pending(struct vg_cache_watcher *w)
-{
-    struct replay *r = w->replay;
-    if (join_tail(w))
-        return true;
-    if (r->watch && r->is_paused) {
-        r->is_paused = false;
-        vg_watch_resume(r->watch);
-    }
-    return false;
-}
-
-static int keep_pending(struct replay *r, const struct vg_watch_batch *b)
-{
-    struct vg_event *v = vg_reallocarray(r->pending, VG_MAX(b->n, (size_t)1), sizeof *v);
-    if (!v)
-        return -ENOMEM;
-    r->pending = v;
-    for (size_t i = 0; i < b->n; i++) {
-        v[i].rec = vg_rec_ref(b->events[i].rec);
-        v[i].prev = b->events[i].prev ? vg_rec_ref(b->events[i].prev) : NULL;
-    }
-    r->n_pending = b->n;
-    r->pending_at = 0;
-    r->pending_rev = b->rev;
-    return 0;
-}
-
-/* The storage watch is paused until what it brought has been told, in the watcher's own turn. */
-static void on_batch(struct vg_watch *watch, const struct vg_watch_batch *b, void *arg)
-{
-    struct replay *r = arg;
-    struct vg_cache_watcher *w = r->w;
-    if (keep_pending(r, b) < 0) {
-        vg_watcher_end(w, VG_END_INTERNAL, 0);
-        return;
-    }
-    vg_watch_pause(watch);
-    r->is_paused = true;
-    vg_watcher_queue(w);
-}
-
-static void on_end(struct vg_watch *watch, int err, vg_rev compact_rev, void *arg)
-{
-    struct replay *r = arg;
-    (void)watch;
-    r->watch = NULL;
-    vg_watcher_end(r->w, err == VIGIL_E_COMPACTED ? VG_END_EXPIRED : VG_END_INTERNAL, compact_rev);
-}
-
-static int start_storage(struct vg_cache_watcher *w)
-{
-    struct replay *r = w->replay;
-    struct vg_slice ns = {0};
-    if (!w->pk->wc->kind->is_namespaced || !vg_obj_predicate_namespace(w->predicate, &ns))
-        ns.n = 0;
-    int err = vg_obj_key_range(w->pk->wc->prefix, ns, &r->keys);
-    if (err < 0)
-        return err;
-    struct vg_watch_opts o = {
-        .loop = w->port->loop,
-        .keys = {.kind = VG_KEYS_SPAN,
-                 .start = vg_obj_key_slice(&r->keys.start),
-                 .end = vg_obj_key_slice(&r->keys.end)},
-        /* Its last revision may be half told: begin with it, and skip what is behind us. */
-        .from = w->sub == UINT32_MAX ? w->rev + 1 : w->rev,
-        .batch_max = STORAGE_BATCH,
-        .progress = true,
-        .on_batch = on_batch,
-        .on_end = on_end,
-        .arg = r,
-    };
-    r->kind = FROM_STORAGE;
-    r->is_paused = false;
-    return vg_storage_watch(w->port->c->opts.storage, &o, &r->watch);
-}
-
-static bool step_storage(struct vg_cache_watcher *w)
-{
-    if (!w->replay->watch) {
-        if (start_storage(w) < 0)
-            vg_watcher_end(w, VG_END_INTERNAL, 0);
-        return false;
-    }
-    if (!w->replay->is_paused)
-        return false; /* nothing has come yet */
-    enum told told = tell_pending(w);
-    if (told != TOLD_OK)
-        return told == TOLD_AGAIN;
-    return after_pending(w);
-}
-
-/* ---- a state from storage ---- */
-
-static void on_page(struct vg_store_req *req)
-{
-    struct replay *r =
-        VG_CONTAINER_OF(VG_CONTAINER_OF(req, struct vg_range, req), struct replay, list);
-    r->is_listing = false;
-    if (!r->w) {
-        really_free(r);
-        return;
-    }
-    if (req->err < 0) {
-        vg_watcher_end(r->w, req->err == VIGIL_E_COMPACTED ? VG_END_EXPIRED : VG_END_INTERNAL,
-                       req->compact_rev);
-        return;
-    }
-    r->w->rev = r->w->after = req->rev;
-    r->w->sub = UINT32_MAX;
-    r->at = 0;
-    vg_watcher_queue(r->w);
-}
-
-static int next_page(struct vg_cache_watcher *w, vg_rev at)
-{
-    struct replay *r = w->replay;
-    r->list = (struct vg_range){
-        .req = {.loop = w->port->loop, .done = on_page},
-        .keys = {.kind = VG_KEYS_SPAN,
-                 .start = vg_obj_key_slice(&r->keys.start),
-                 .end = vg_obj_key_slice(&r->keys.end)},
-        .at = at,
-        .limit = LIST_PAGE,
-    };
-    int err = vg_storage_range(w->port->c->opts.storage, &r->list);
-    r->is_listing = err == 0;
-    return err;
-}
-
-static int start_list(struct vg_cache_watcher *w)
-{
-    struct replay *r = w->replay;
-    struct vg_slice ns = {0};
-    if (!w->pk->wc->kind->is_namespaced || !vg_obj_predicate_namespace(w->predicate, &ns))
-        ns.n = 0;
-    r->kind = FROM_LIST;
-    int err = vg_obj_key_range(w->pk->wc->prefix, ns, &r->keys);
-    return err < 0 ? err : next_page(w, 0);
-}
-
-static bool finish_page(struct vg_cache_watcher *w)
-{
-    struct replay *r = w->replay;
-    bool more = r->list.more;
-    int err = 0;
-    if (more)
-        err = vg_obj_key_next(vg_rec_key(r->list.recs[r->list.n_recs - 1]), &r->keys.start);
-    vg_rev at = w->rev;
-    vg_range_done(&r->list);
-    if (err == 0 && more)
-        err = next_page(w, at);
-    if (err < 0) {
-        vg_watcher_end(w, VG_END_INTERNAL, 0);
-        return false;
-    }
-    return !more && finish_state(w, FROM_STORAGE) == TOLD_OK;
-}
-
-static bool step_list(struct vg_cache_watcher *w)
-{
-    struct replay *r = w->replay;
-    if (r->is_listing)
-        return false;
-    for (; r->at < r->list.n_recs; r->at++) {
-        struct vg_event e = {.rec = r->list.recs[r->at]};
-        struct vg_told t;
-        if (!is_readable(&e))
-            continue;
-        vg_told_init_state(&t, e.rec);
-        vg_count(&w->port->c->init_events, 1);
-        enum told told = vg_watcher_tell(w, &t);
-        if (told == TOLD_OK)
-            continue;
-        if (told == TOLD_FULL)
-            r->at++;
-        return false;
-    }
-    return finish_page(w);
-}
-
 /* ---- the way in ---- */
 
 bool vg_replay_step(struct vg_cache_watcher *w)
@@ -558,11 +275,11 @@ bool vg_replay_step(struct vg_cache_watcher *w)
     case FROM_STATE:
         return step_state(w);
     case FROM_LIST:
-        return step_list(w);
+        return vg_replay_step_list(w);
     case FROM_TAIL:
         return step_tail(w);
     case FROM_STORAGE:
-        return step_storage(w);
+        return vg_replay_step_storage(w);
     }
     return false;
 }
@@ -613,7 +330,7 @@ int vg_replay_start(struct vg_cache_watcher *w, const struct vg_cache_watch_opts
     w->replay->with_end_bookmark = opts->with_end_bookmark;
     if (opts->start == VG_WATCH_STATE) {
         if (is_uncached)
-            err = start_list(w);
+            err = vg_replay_start_list(w);
         else
             start_state(w);
     } else {

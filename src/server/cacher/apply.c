@@ -1,0 +1,176 @@
+/* apply.c - what the feed does with one batch of storage: trees and history of each kind take it,
+ * then readers are shown it. Publishing order: roots and history of each touched kind, then the
+ * revision, then the batch. So whoever sees a revision finds what belongs to it, and who is woken
+ * finds both. */
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cacher_int.h"
+
+/* ---- batches ---- */
+
+void vg_cache_batch_free(struct vg_tail_batch *batch)
+{
+    struct vg_cache_batch *b = VG_CONTAINER_OF(batch, struct vg_cache_batch, tail);
+    for (size_t i = 0; i < b->n; i++)
+        vg_segment_unref(b->events[i].segment);
+    vg_free(b);
+}
+
+struct vg_cache_batch *vg_cache_batch_new(size_t room)
+{
+    struct vg_cache_batch *b = vg_malloc(sizeof *b + room * sizeof b->events[0]);
+    if (!b)
+        return NULL;
+    memset(b, 0, sizeof *b);
+    b->tail.free = vg_cache_batch_free;
+    return b;
+}
+
+/* ---- applying ---- */
+
+/* The state of a kind and its index take a put, or neither does. */
+static int put_object(struct vg_watch_cache *wc, const struct vg_rec *rec, struct vg_rec **ret_old)
+{
+    struct vg_tree_key key = {.minor = vg_rec_key(rec)};
+    const struct vg_rec *old = vg_tree_get(wc->tree, key);
+    if (wc->by_trigger && old) { /* the index finds it under its old value */
+        struct vg_obj_header h;
+        vg_rec_read(old, &h);
+        struct vg_tree_key at = {.major = vg_obj_trigger(&h), .minor = vg_rec_key(old)};
+        int r = vg_tree_remove(wc->by_trigger, at, NULL);
+        if (r < 0)
+            return r;
+    }
+    int r = wc->by_trigger ? vg_tree_put(wc->by_trigger, rec, NULL) : 0;
+    return r < 0 ? r : vg_tree_put(wc->tree, rec, ret_old);
+}
+
+static int remove_object(struct vg_watch_cache *wc, struct vg_slice storage_key,
+                         struct vg_rec **ret_old)
+{
+    struct vg_tree_key key = {.minor = storage_key};
+    int r = vg_tree_remove(wc->tree, key, ret_old);
+    if (r <= 0 || !wc->by_trigger)
+        return r;
+    struct vg_obj_header h;
+    vg_rec_read(*ret_old, &h);
+    struct vg_tree_key at = {.major = vg_obj_trigger(&h), .minor = storage_key};
+    return vg_tree_remove(wc->by_trigger, at, NULL);
+}
+
+static int append_change(struct vg_watch_cache *wc, const struct vg_rec *rec,
+                         const struct vg_rec *old, struct vg_cache_batch *b)
+{
+    int64_t now_ms = (int64_t)(vg_cacher_now_ns(wc->c) / VG_NS_PER_MS);
+    struct vg_cache_event *ev = &b->events[b->n];
+    vg_mutex_lock(&wc->mu);
+    int r = vg_history_append(&wc->history, rec, old, now_ms, &ev->change, &ev->segment);
+    ev->seq = wc->history.next - 1;
+    vg_mutex_unlock(&wc->mu);
+    if (r < 0)
+        return r;
+    vg_segment_ref(ev->segment);
+    ev->wc = wc;
+    ev->ends_rev = true;
+    if (b->n && b->events[b->n - 1].change->rec->rev == rec->rev)
+        b->events[b->n - 1].ends_rev = false;
+    b->n++;
+    return 0;
+}
+
+static void touch(struct vg_watch_cache *wc, struct vg_list *touched)
+{
+    if (wc->is_touched)
+        return;
+    wc->is_touched = true;
+    vg_list_push_back(touched, &wc->touched);
+}
+
+/* One change of storage. What carries no readable header is none of ours to show: it is left out. A
+ * delete of what was left out, or was never there, is no change. */
+static int apply(struct vg_cacher *c, const struct vg_event *e, struct vg_cache_batch *b,
+                 struct vg_list *touched)
+{
+    struct vg_watch_cache *wc = vg_cacher_kind_of(c, vg_rec_key(e->rec));
+    struct vg_obj_header h;
+    struct vg_rec *old = NULL;
+    if (!wc || wc->kind->is_uncached)
+        return 0;
+    vg_count(&c->events_received, 1);
+    bool is_delete = vg_rec_is_delete(e->rec);
+    if (!is_delete && !vg_rec_open(e->rec, &h)) {
+        vg_warn(c->opts.log, "object_without_header", "kind=%s", wc->kind->name);
+        return 0;
+    }
+    touch(wc, touched);
+    int r = is_delete ? remove_object(wc, vg_rec_key(e->rec), &old) : put_object(wc, e->rec, &old);
+    if (r >= 0 && (old || !is_delete))
+        r = append_change(wc, e->rec, old, b);
+    vg_rec_unref(old);
+    return r < 0 ? r : 0;
+}
+
+int vg_publish_kind(struct vg_watch_cache *wc, vg_rev rev)
+{
+    struct vg_root *root = vg_tree_publish(wc->tree, rev);
+    struct vg_root *trigger = wc->by_trigger ? vg_tree_publish(wc->by_trigger, rev) : NULL;
+    if (!root || (wc->by_trigger && !trigger)) {
+        vg_root_unref(root);
+        vg_root_unref(trigger);
+        return -ENOMEM;
+    }
+    int64_t now_ms = (int64_t)(vg_cacher_now_ns(wc->c) / VG_NS_PER_MS);
+    vg_mutex_lock(&wc->mu);
+    struct vg_root *old = wc->root, *old_trigger = wc->trigger_root;
+    if (wc->history.next > wc->published)
+        vg_history_set_root(&wc->history, vg_root_ref(root));
+    wc->root = root;
+    wc->trigger_root = trigger;
+    wc->published = wc->history.next;
+    vg_history_evict(&wc->history, now_ms);
+    vg_mutex_unlock(&wc->mu);
+    vg_root_unref(old);
+    vg_root_unref(old_trigger);
+    return 0;
+}
+
+/* err: the batch could not be applied as a whole. Then nothing of it is shown: readers keep the
+ * state before it, and the list that follows replaces the trees. */
+static int publish_kinds(struct vg_list *touched, vg_rev rev, int err)
+{
+    struct vg_list *n;
+    while ((n = vg_list_pop_front(touched))) {
+        struct vg_watch_cache *wc = VG_CONTAINER_OF(n, struct vg_watch_cache, touched);
+        wc->is_touched = false;
+        if (err == 0)
+            err = vg_publish_kind(wc, rev);
+    }
+    return err;
+}
+
+int vg_apply_batch(struct vg_cacher *c, const struct vg_watch_batch *in,
+                   struct vg_cache_batch **ret_batch)
+{
+    struct vg_list touched;
+    vg_list_init(&touched);
+    struct vg_cache_batch *b = vg_cache_batch_new(in->n);
+    int r = b ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < in->n; i++)
+        r = apply(c, &in->events[i], b, &touched);
+    r = publish_kinds(&touched, in->rev, r);
+    if (r < 0 && b)
+        vg_cache_batch_free(&b->tail);
+    else if (r == 0)
+        *ret_batch = b;
+    return r;
+}
+
+void vg_publish_batch(struct vg_cacher *c, struct vg_cache_batch *take_b, vg_rev rev)
+{
+    struct vg_cache_batch *b = take_b;
+    b->rev = rev;
+    atomic_store_explicit(&c->rev, rev, memory_order_release);
+    vg_tail_publish(&c->tail, &b->tail);
+}

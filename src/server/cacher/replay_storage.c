@@ -1,0 +1,263 @@
+/* replay_storage.c - catching up from storage: the log through a storage watch of the kind's keys,
+ * paused while what it brought is being told; and the state of a kind without a cache, in pages.
+ * The states and their edges are in replay.c. */
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "replay_int.h"
+
+/* Changes that a storage watch brings at a time: what a full sink makes wait. */
+#define STORAGE_BATCH 64
+#define LIST_PAGE 500
+
+/* ---- from storage ---- */
+
+static bool is_behind_us(const struct vg_cache_watcher *w, const struct vg_rec *rec)
+{
+    return rec->rev < w->rev || (rec->rev == w->rev && rec->sub <= w->sub) || rec->rev <= w->after;
+}
+
+/* As the feed sees it: what has no header was never there. */
+static bool is_readable(struct vg_event *e)
+{
+    struct vg_obj_header h;
+    if (e->prev && !vg_rec_open(e->prev, &h))
+        e->prev = NULL;
+    return vg_rec_is_delete(e->rec) ? e->prev != NULL : vg_rec_open(e->rec, &h);
+}
+
+/* Tell what is pending. TOLD_OK: all of it. */
+static enum told tell_pending(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    while (r->pending_at < r->n_pending) {
+        struct vg_event e = r->pending[r->pending_at];
+        bool is_new = !is_behind_us(w, e.rec);
+        enum told told = TOLD_OK;
+        if (is_new && is_readable(&e)) {
+            struct vg_told t;
+            vg_told_init(&t, e.rec, e.prev, NULL);
+            vg_count(&w->port->c->events_from_storage, 1);
+            told = vg_watcher_tell(w, &t);
+        }
+        if (told == TOLD_ENDED || told == TOLD_AGAIN)
+            return told; /* ended: r may be gone with the watcher's replay */
+        if (is_new) {    /* what was told before must not move the position back */
+            w->rev = e.rec->rev;
+            w->sub = e.rec->sub;
+        }
+        vg_rec_unref(r->pending[r->pending_at].rec);
+        vg_rec_unref(r->pending[r->pending_at].prev);
+        r->pending_at++;
+        if (told == TOLD_FULL)
+            return told;
+    }
+    r->n_pending = r->pending_at = 0;
+    w->rev = VG_MAX(w->rev, r->pending_rev);
+    w->sub = UINT32_MAX;
+    return TOLD_OK;
+}
+
+/* Has the log brought us to where the hot tail begins? Then go on from there. */
+static bool join_tail(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    if (w->pk->wc->kind->is_uncached)
+        return false;
+    struct vg_tail_hold h = vg_watch_cache_hold(w->pk->wc);
+    bool can_join = w->rev >= h.view->oldest_rev;
+    if (can_join) {
+        w->next = vg_history_after(h.view, h.end, w->rev);
+        w->after = VG_MAX(w->after, w->rev); /* storage may be ahead of the cache */
+    }
+    vg_history_view_unref(h.view);
+    if (!can_join)
+        return false;
+    if (r->watch)
+        vg_watch_cancel(r->watch);
+    r->watch = NULL;
+    r->kind = FROM_TAIL;
+    return true;
+}
+
+/* Pending changes are told: join the tail, or let storage go on. True: more can be done at once. */
+static bool after_pending(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    if (join_tail(w))
+        return true;
+    if (r->watch && r->is_paused) {
+        r->is_paused = false;
+        vg_watch_resume(r->watch);
+    }
+    return false;
+}
+
+static int keep_pending(struct replay *r, const struct vg_watch_batch *b)
+{
+    struct vg_event *v = vg_reallocarray(r->pending, VG_MAX(b->n, (size_t)1), sizeof *v);
+    if (!v)
+        return -ENOMEM;
+    r->pending = v;
+    for (size_t i = 0; i < b->n; i++) {
+        v[i].rec = vg_rec_ref(b->events[i].rec);
+        v[i].prev = b->events[i].prev ? vg_rec_ref(b->events[i].prev) : NULL;
+    }
+    r->n_pending = b->n;
+    r->pending_at = 0;
+    r->pending_rev = b->rev;
+    return 0;
+}
+
+/* The storage watch is paused until what it brought has been told, in the watcher's own turn. */
+static void on_batch(struct vg_watch *watch, const struct vg_watch_batch *b, void *arg)
+{
+    struct replay *r = arg;
+    struct vg_cache_watcher *w = r->w;
+    if (keep_pending(r, b) < 0) {
+        vg_watcher_end(w, VG_END_INTERNAL, 0);
+        return;
+    }
+    vg_watch_pause(watch);
+    r->is_paused = true;
+    vg_watcher_queue(w);
+}
+
+static void on_end(struct vg_watch *watch, int err, vg_rev compact_rev, void *arg)
+{
+    struct replay *r = arg;
+    (void)watch;
+    r->watch = NULL;
+    vg_watcher_end(r->w, err == VIGIL_E_COMPACTED ? VG_END_EXPIRED : VG_END_INTERNAL, compact_rev);
+}
+
+int vg_replay_start_storage(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    struct vg_slice ns = {0};
+    if (!w->pk->wc->kind->is_namespaced || !vg_obj_predicate_namespace(w->predicate, &ns))
+        ns.n = 0;
+    int err = vg_obj_key_range(w->pk->wc->prefix, ns, &r->keys);
+    if (err < 0)
+        return err;
+    struct vg_watch_opts o = {
+        .loop = w->port->loop,
+        .keys = {.kind = VG_KEYS_SPAN,
+                 .start = vg_obj_key_slice(&r->keys.start),
+                 .end = vg_obj_key_slice(&r->keys.end)},
+        /* Its last revision may be half told: begin with it, and skip what is behind us. */
+        .from = w->sub == UINT32_MAX ? w->rev + 1 : w->rev,
+        .batch_max = STORAGE_BATCH,
+        .progress = true,
+        .on_batch = on_batch,
+        .on_end = on_end,
+        .arg = r,
+    };
+    r->kind = FROM_STORAGE;
+    r->is_paused = false;
+    return vg_storage_watch(w->port->c->opts.storage, &o, &r->watch);
+}
+
+bool vg_replay_step_storage(struct vg_cache_watcher *w)
+{
+    if (!w->replay->watch) {
+        if (vg_replay_start_storage(w) < 0)
+            vg_watcher_end(w, VG_END_INTERNAL, 0);
+        return false;
+    }
+    if (!w->replay->is_paused)
+        return false; /* nothing has come yet */
+    enum told told = tell_pending(w);
+    if (told != TOLD_OK)
+        return told == TOLD_AGAIN;
+    return after_pending(w);
+}
+
+/* ---- a state from storage ---- */
+
+static void on_page(struct vg_store_req *req)
+{
+    struct replay *r =
+        VG_CONTAINER_OF(VG_CONTAINER_OF(req, struct vg_range, req), struct replay, list);
+    r->is_listing = false;
+    if (!r->w) {
+        vg_replay_really_free(r);
+        return;
+    }
+    if (req->err < 0) {
+        vg_watcher_end(r->w, req->err == VIGIL_E_COMPACTED ? VG_END_EXPIRED : VG_END_INTERNAL,
+                       req->compact_rev);
+        return;
+    }
+    r->w->rev = r->w->after = req->rev;
+    r->w->sub = UINT32_MAX;
+    r->at = 0;
+    vg_watcher_queue(r->w);
+}
+
+static int next_page(struct vg_cache_watcher *w, vg_rev at)
+{
+    struct replay *r = w->replay;
+    r->list = (struct vg_range){
+        .req = {.loop = w->port->loop, .done = on_page},
+        .keys = {.kind = VG_KEYS_SPAN,
+                 .start = vg_obj_key_slice(&r->keys.start),
+                 .end = vg_obj_key_slice(&r->keys.end)},
+        .at = at,
+        .limit = LIST_PAGE,
+    };
+    int err = vg_storage_range(w->port->c->opts.storage, &r->list);
+    r->is_listing = err == 0;
+    return err;
+}
+
+int vg_replay_start_list(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    struct vg_slice ns = {0};
+    if (!w->pk->wc->kind->is_namespaced || !vg_obj_predicate_namespace(w->predicate, &ns))
+        ns.n = 0;
+    r->kind = FROM_LIST;
+    int err = vg_obj_key_range(w->pk->wc->prefix, ns, &r->keys);
+    return err < 0 ? err : next_page(w, 0);
+}
+
+static bool finish_page(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    bool more = r->list.more;
+    int err = 0;
+    if (more)
+        err = vg_obj_key_next(vg_rec_key(r->list.recs[r->list.n_recs - 1]), &r->keys.start);
+    vg_rev at = w->rev;
+    vg_range_done(&r->list);
+    if (err == 0 && more)
+        err = next_page(w, at);
+    if (err < 0) {
+        vg_watcher_end(w, VG_END_INTERNAL, 0);
+        return false;
+    }
+    return !more && vg_replay_finish_state(w, FROM_STORAGE) == TOLD_OK;
+}
+
+bool vg_replay_step_list(struct vg_cache_watcher *w)
+{
+    struct replay *r = w->replay;
+    if (r->is_listing)
+        return false;
+    for (; r->at < r->list.n_recs; r->at++) {
+        struct vg_event e = {.rec = r->list.recs[r->at]};
+        struct vg_told t;
+        if (!is_readable(&e))
+            continue;
+        vg_told_init_state(&t, e.rec);
+        vg_count(&w->port->c->init_events, 1);
+        enum told told = vg_watcher_tell(w, &t);
+        if (told == TOLD_OK)
+            continue;
+        if (told == TOLD_FULL)
+            r->at++;
+        return false;
+    }
+    return finish_page(w);
+}
