@@ -1,6 +1,7 @@
 /* cacher_driver.c - see cacher_driver.h: opening, turning, objects. Sinks are in cacher_sink.c. */
 #include "cacher_driver.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -182,6 +183,43 @@ void vg_cdrv_advance_ms(struct vg_cdrv *d, uint64_t ms)
         vg_cdrv_turn_ports(d);
         ms -= step;
     }
+}
+
+struct call {
+    struct vg_mail mail;
+    void (*fn)(void *arg);
+    void *arg;
+    pthread_mutex_t mu;
+    pthread_cond_t cond;
+    bool is_done;
+};
+
+static void on_call(struct vg_mail *mail)
+{
+    struct call *call = VG_CONTAINER_OF(mail, struct call, mail);
+    call->fn(call->arg);
+    pthread_mutex_lock(&call->mu);
+    call->is_done = true;
+    pthread_cond_signal(&call->cond);
+    pthread_mutex_unlock(&call->mu);
+}
+
+void vg_cdrv_call(struct vg_cdrv *d, size_t port, void (*fn)(void *arg), void *arg)
+{
+    if (!d->is_threaded) {
+        fn(arg);
+        return;
+    }
+    struct call call = {.mail = {.run = on_call}, .fn = fn, .arg = arg};
+    pthread_mutex_init(&call.mu, NULL);
+    pthread_cond_init(&call.cond, NULL);
+    vg_loop_post(d->loops[port], &call.mail);
+    pthread_mutex_lock(&call.mu);
+    while (!call.is_done)
+        pthread_cond_wait(&call.cond, &call.mu);
+    pthread_mutex_unlock(&call.mu);
+    pthread_mutex_destroy(&call.mu);
+    pthread_cond_destroy(&call.cond);
 }
 
 /* ---- objects ---- */

@@ -55,6 +55,9 @@ void vg_cdrv_sync_feed(struct vg_cdrv *d);
 /* The clock goes forward in steps of a second or less, and everybody gets turns. */
 void vg_cdrv_advance_ms(struct vg_cdrv *d, uint64_t ms);
 
+/* Run fn on the loop of a port, and wait for it: by a mail in a threaded driver, else at once. */
+void vg_cdrv_call(struct vg_cdrv *d, size_t port, void (*fn)(void *arg), void *arg);
+
 /* ---- objects ---- */
 
 struct vg_pod {

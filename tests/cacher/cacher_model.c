@@ -103,6 +103,16 @@ const struct model_event *model_at(const struct model *m, size_t kind, int key, 
 
 /* ---- predicates ---- */
 
+struct model_predicate model_random_predicate(struct vg_rng *rng)
+{
+    return (struct model_predicate){
+        .ns = vg_rng_below(rng, 2) ? (int)vg_rng_below(rng, MODEL_NAMESPACES) : -1,
+        .name = vg_rng_below(rng, 6) ? -1 : (int)vg_rng_below(rng, MODEL_NAMES),
+        .label = (int)vg_rng_below(rng, 5),
+        .node = vg_rng_below(rng, 2) ? (int)vg_rng_below(rng, 5) : -1,
+    };
+}
+
 struct vg_obj_predicate *model_predicate(size_t kind, const struct model_predicate *p)
 {
     static const char *const label_texts[] = {NULL, "app=x", "app in (x,y)", "!app", "app!=z"};

@@ -4,6 +4,7 @@
 #ifndef VG_TESTS_CACHER_MODEL_H
 #define VG_TESTS_CACHER_MODEL_H
 
+#include "base/rng.h"
 #include "cacher_driver.h"
 
 #define MODEL_NAMESPACES 4
@@ -52,6 +53,7 @@ struct model_predicate {
     int label; /* 0: any; 1 app=x; 2 app in (x,y); 3 !app; 4 app!=z */
     int node;  /* -1: any; 0: not scheduled */
 };
+struct model_predicate model_random_predicate(struct vg_rng *rng);
 struct vg_obj_predicate *model_predicate(size_t kind, const struct model_predicate *p);
 bool model_matches(const struct model_predicate *p, int key, const struct model_content *c);
 

@@ -5,7 +5,6 @@
  * Arguments: the engine, and "threads" to give every port and the feed a thread of its own. */
 #include "test_support.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,41 +50,21 @@ static uint64_t below(struct run *r, uint64_t n)
 /* ---- on the loop of a port ---- */
 
 struct call {
-    struct vg_mail mail;
     void (*fn)(struct run *r, struct client *c);
     struct run *r;
     struct client *c;
-    pthread_mutex_t mu;
-    pthread_cond_t cond;
-    bool is_done;
 };
 
-static void on_call(struct vg_mail *mail)
+static void make_call(void *arg)
 {
-    struct call *call = VG_CONTAINER_OF(mail, struct call, mail);
+    struct call *call = arg;
     call->fn(call->r, call->c);
-    pthread_mutex_lock(&call->mu);
-    call->is_done = true;
-    pthread_cond_signal(&call->cond);
-    pthread_mutex_unlock(&call->mu);
 }
 
 static void on_port(struct run *r, struct client *c, void (*fn)(struct run *r, struct client *c))
 {
-    if (!is_threaded) {
-        fn(r, c);
-        return;
-    }
-    struct call call = {.mail = {.run = on_call}, .fn = fn, .r = r, .c = c};
-    pthread_mutex_init(&call.mu, NULL);
-    pthread_cond_init(&call.cond, NULL);
-    vg_loop_post(r->d.loops[c->port], &call.mail);
-    pthread_mutex_lock(&call.mu);
-    while (!call.is_done)
-        pthread_cond_wait(&call.cond, &call.mu);
-    pthread_mutex_unlock(&call.mu);
-    pthread_mutex_destroy(&call.mu);
-    pthread_cond_destroy(&call.cond);
+    struct call call = {fn, r, c};
+    vg_cdrv_call(&r->d, c->port, make_call, &call);
 }
 
 /* ---- judging ---- */
@@ -239,12 +218,7 @@ static void open_some(struct run *r, struct client *c)
     vg_rev now = vg_storage_revision(r->d.store.store);
     vg_rev compacted = vg_storage_compacted(r->d.store.store);
     c->kind = below(r, 4) ? KIND_PODS : KIND_EVENTS;
-    c->predicate = (struct model_predicate){
-        .ns = below(r, 2) ? (int)below(r, MODEL_NAMESPACES) : -1,
-        .name = below(r, 6) ? -1 : (int)below(r, MODEL_NAMES),
-        .label = (int)below(r, 5),
-        .node = below(r, 2) ? (int)below(r, 5) : -1,
-    };
+    c->predicate = model_random_predicate(&r->rng);
     uint64_t speed = below(r, 10);
     c->speed = speed == 0 ? FOR_EVER : speed < 5 ? (int)below(r, 7) + 1 : 0;
     switch (below(r, 4)) {
@@ -396,13 +370,8 @@ static void restart(struct run *r)
 
 static void judge_snapshot(struct run *r, const struct vg_cache_snapshot *s)
 {
-    struct client c = {.kind = KIND_PODS, .base = s->rev};
-    c.predicate = (struct model_predicate){
-        .ns = below(r, 2) ? (int)below(r, MODEL_NAMESPACES) : -1,
-        .name = -1,
-        .label = (int)below(r, 5),
-        .node = below(r, 2) ? (int)below(r, 5) : -1,
-    };
+    struct client c = {
+        .kind = KIND_PODS, .base = s->rev, .predicate = model_random_predicate(&r->rng)};
     struct vg_obj_predicate *p = model_predicate(KIND_PODS, &c.predicate);
     struct vg_cache_walk walk;
     struct vg_obj_key buf;
