@@ -55,7 +55,8 @@ static void expect_revs(const struct vg_csink *sink, vg_rev from, vg_rev to)
     assert_int_equal(sink->n, to - from + 1);
     for (size_t i = 0; i < sink->n; i++) {
         char want[64];
-        snprintf(want, sizeof want, "\"resourceVersion\":\"%llu\"", (unsigned long long)(from + i));
+        unsigned long long rev = from + i;
+        snprintf(want, sizeof want, "\"resourceVersion\":\"%llu\"", rev);
         assert_non_null(strstr(sink->frames[i], want));
     }
 }

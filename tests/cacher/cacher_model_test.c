@@ -2,7 +2,7 @@
  * Every watcher must be told exactly the filtered log, in order, with the right type, bytes and
  * revision, or end for a reason that the model agrees with. Clients whose stream was cut resume
  * where they were. VG_SEED replays a run, VG_LONG=1 makes it longer.
- * Arguments: the engine, and "threads" to give every port and the feed a thread of its own. */
+ * Arguments: the engine; "threads" gives every port and the feed a thread of its own. */
 #include "test_support.h"
 
 #include <sched.h>
@@ -20,13 +20,13 @@ struct client {
     struct vg_csink sink;
     size_t port, kind;
     struct model_predicate predicate;
-    vg_rev base;     /* told everything up to here, or in the state at it */
-    bool is_based;   /* the state before the stream has been judged */
-    bool is_open;    /* it has, or had, a watch */
-    bool was_killed; /* we stopped it */
-    size_t at;       /* in the log: all before has been told */
-    vg_rev last;     /* revision of the last event that it was told */
-    int speed;       /* frames it takes before it is full; 0: any; FOR_EVER: never drains */
+    vg_rev base;   /* told everything up to here, or in the state at it */
+    bool is_based; /* the state before the stream has been judged */
+    bool is_open;  /* it has, or had, a watch */
+    bool is_complete;
+    size_t at;   /* in the log: all before has been told */
+    vg_rev last; /* revision of the last event that it was told */
+    int speed;   /* frames it takes before it is full; 0: any; FOR_EVER: never drains */
 };
 
 struct run {
@@ -175,12 +175,6 @@ static void judge_end(struct run *r, struct client *c)
     }
 }
 
-static bool is_done(struct run *r, struct client *c)
-{
-    return c->sink.is_ended || c->was_killed || c->speed == FOR_EVER ||
-           (c->is_based && !next_event(r, c));
-}
-
 /* ---- what clients do ---- */
 
 static void close_sink(struct client *c)
@@ -203,7 +197,6 @@ static void open_watch(struct run *r, struct client *c, enum vg_watch_start star
     int err =
         vg_cdrv_try_watch(&r->d, c->port, &c->sink, model_predicate(c->kind, &c->predicate), o);
     c->is_open = err == 0;
-    c->was_killed = false;
     c->is_based = start != VG_WATCH_STATE;
     c->base = c->last = rev;
     c->at = model_after(&r->m, rev);
@@ -275,7 +268,6 @@ static void visit(struct run *r, struct client *c)
         open_some(r, c);
     else if (c->sink.w && below(r, 40) == 0) {
         vg_cache_watcher_stop(vg_steal(c->sink.w));
-        c->was_killed = true;
         c->is_open = false;
     }
 }
@@ -430,14 +422,20 @@ static void step(struct run *r)
         restart(r);
 }
 
+static void look_to_the_end(struct run *r, struct client *c)
+{
+    look(r, c);
+    c->is_complete = !c->is_open || c->speed == FOR_EVER || (c->is_based && !next_event(r, c));
+}
+
 static void finish(struct run *r)
 {
     vg_drv_watchdog("every stream to be complete");
     for (size_t i = 0; i < r->n_clients; i++) {
         struct client *c = &r->clients[i];
         for (;;) {
-            on_port(r, c, look);
-            if (!c->is_open || is_done(r, c))
+            on_port(r, c, look_to_the_end);
+            if (c->is_complete)
                 break;
             if (is_threaded) {
                 sched_yield();
