@@ -119,7 +119,7 @@ static char *describe(const char *dir, const char *name)
 char *dk_fingerprint(const char *dir)
 {
     char *lines[64], *all = must(calloc(64, 400));
-    size_t n = 0;
+    size_t n = 0, used = 0;
     DIR *d = opendir(dir);
     for (struct dirent *e; d && (e = readdir(d)) && n < 64;)
         if (strcmp(e->d_name, "lock") != 0 && e->d_name[0] != '.')
@@ -128,7 +128,7 @@ char *dk_fingerprint(const char *dir)
         closedir(d);
     qsort(lines, n, sizeof lines[0], by_name);
     for (size_t i = 0; i < n; i++) {
-        strcat(all, lines[i]);
+        used += (size_t)snprintf(all + used, 400, "%s", lines[i]);
         free(lines[i]);
     }
     return all;

@@ -118,16 +118,14 @@ SHIM int fdatasync(int fd)
     return vg_shim_sync(fd, SYS_fdatasync);
 }
 
-static mode_t mode_arg(int flags, va_list ap)
-{
-    return (flags & (O_CREAT | O_TMPFILE)) ? (mode_t)va_arg(ap, unsigned) : 0;
-}
-
 #define OPEN_BODY(dir_fd)                                                                          \
-    va_list ap;                                                                                    \
-    va_start(ap, flags);                                                                           \
-    mode_t mode = mode_arg(flags, ap);                                                             \
-    va_end(ap);                                                                                    \
+    mode_t mode = 0;                                                                               \
+    if (flags & (O_CREAT | O_TMPFILE)) {                                                           \
+        va_list ap;                                                                                \
+        va_start(ap, flags);                                                                       \
+        mode = (mode_t)va_arg(ap, unsigned);                                                       \
+        va_end(ap);                                                                                \
+    }                                                                                              \
     return vg_shim_open(dir_fd, path, flags, mode)
 
 SHIM int open(const char *path, int flags, ...)

@@ -15,7 +15,7 @@
 #include "test_support.h"
 
 #define CUTS 60
-#define COMMITS 40
+#define COMMITS 25
 #define IMAGES_MAX 400
 
 static char path_buf[8][512];
@@ -244,7 +244,7 @@ static void commit_one(MDB_env *env, MDB_dbi dbi, uint32_t i)
 /* Commits in the environment from the first on without a gap; 0 also when it cannot be read. */
 static uint32_t count_commits(const char *dir)
 {
-    MDB_dbi dbi;
+    MDB_dbi dbi = 0;
     MDB_txn *txn;
     uint32_t i = 0;
     MDB_env *env = access(path_of(5, dir, "data.mdb"), F_OK) == 0 ? open_env(dir, 0, &dbi) : NULL;
@@ -293,7 +293,7 @@ static int count_losers(struct cutter *c)
 /* How many of the images lost a commit. */
 static int run_lmdb(void **state, unsigned flags, bool lie)
 {
-    MDB_dbi dbi;
+    MDB_dbi dbi = 0;
     static struct cutter c;
     c = (struct cutter){.root = *state};
     vg_rng_seed(&c.rng, vg_test_seed());
@@ -308,7 +308,7 @@ static int run_lmdb(void **state, unsigned flags, bool lie)
     }
     mdb_env_close(env);
     vg_disk_detach();
-    assert_true(c.n > 50);
+    assert_true(c.n > 30);
     return count_losers(&c);
 }
 

@@ -207,7 +207,7 @@ static void *run_clock(void *arg)
 static void run_writers(struct fl_load *load)
 {
     struct thread threads[WRITERS_MAX];
-    pthread_t clock;
+    pthread_t clock = {0};
     if (load->clock && pthread_create(&clock, NULL, run_clock, load) != 0)
         exit(2);
     for (unsigned i = 0; i < load->writers; i++) {

@@ -22,7 +22,8 @@ struct trial {
     const char *root;
     char dir[512];
     struct vg_fake_clock clock;
-    struct vg_rng rng;
+    struct vg_rng rng;     /* the main thread's */
+    struct vg_rng cut_rng; /* of whoever holds the shim's lock */
     struct fm m;
     struct vg_drv d;
     int n_cuts;
@@ -41,6 +42,7 @@ static struct vg_storage_opts small_store(const char *dir, const struct vg_clock
         .clock = clock,
         .map_size = (size_t)1 << 26,
         .checkpoint_bytes = 32u << 10,
+        .flight_min = 2, /* most groups take the syncer, some do not */
         .checkpoint_ms = 1000,
     };
 }
@@ -57,7 +59,7 @@ static uint64_t on_point(void *arg)
     struct trial *t = arg;
     t->cuts[t->n_cuts] = fm_cut_now(&t->m);
     vg_disk_image(image_path(t, t->n_cuts));
-    return ++t->n_cuts < CUTS - 1 ? 1 + vg_rng_below(&t->rng, 120) : 0;
+    return ++t->n_cuts < CUTS - 1 ? 1 + vg_rng_below(&t->cut_rng, 120) : 0;
 }
 
 /* On the one writer's thread. */
@@ -79,6 +81,7 @@ static void begin(struct trial *t, const char *root, uint64_t seed)
     *t = (struct trial){.root = root};
     snprintf(t->dir, sizeof t->dir, "%s/store", root);
     vg_rng_seed(&t->rng, seed);
+    vg_rng_seed(&t->cut_rng, seed + 1);
     vg_fake_clock_init(&t->clock);
     fm_init(&t->m, vg_rng_u64(&t->rng), 4000);
     vg_disk_attach(t->dir, vg_rng_u64(&t->rng));

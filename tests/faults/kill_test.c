@@ -28,6 +28,7 @@ static struct vg_storage_opts opts_for(const char *dir, const struct vg_clock *c
         .clock = clock,
         .map_size = (size_t)1 << 28,
         .checkpoint_bytes = 128u << 10,
+        .flight_min = 2, /* most groups take the syncer, some do not */
         .checkpoint_ms = 50,
     };
 }

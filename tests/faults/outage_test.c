@@ -23,6 +23,7 @@ static struct vg_storage_opts small_store(const char *dir)
         .dir = dir,
         .map_size = (size_t)1 << 26,
         .checkpoint_bytes = 256u << 10,
+        .flight_min = 2, /* most groups take the syncer, some do not */
         .checkpoint_ms = 1000,
     };
 }

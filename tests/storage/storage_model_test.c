@@ -314,7 +314,7 @@ static void the_engine_does_what_the_model_does(void **state)
 static void the_engine_does_what_the_model_does_with_many_checkpoints(void **state)
 {
     (void)state;
-    struct vg_storage_opts opts = {.checkpoint_ms = 1, .unsafe_no_fsync = true};
+    struct vg_storage_opts opts = {.checkpoint_ms = 1, .flight_min = 1, .unsafe_no_fsync = true};
     run_model(&opts, 2, GENTLE);
 }
 
@@ -333,7 +333,7 @@ static void the_engine_does_what_the_model_does_when_it_is_killed(void **state)
 static void the_engine_does_what_the_model_does_when_memory_runs_out(void **state)
 {
     (void)state;
-    struct vg_storage_opts opts = {.checkpoint_ms = 1000, .unsafe_no_fsync = true};
+    struct vg_storage_opts opts = {.checkpoint_ms = 1000, .flight_min = 1, .unsafe_no_fsync = true};
     run_model(&opts, 4, STARVED);
 }
 

@@ -208,7 +208,8 @@ struct vg_storage_opts {
     /* lmdb: */
     const char *dir;
     size_t map_size;         /* address space reserved for the base; 0 = 256 GiB */
-    size_t checkpoint_bytes; /* overlay that starts a checkpoint; 0 = 16 MiB */
+    size_t checkpoint_bytes; /* overlay that starts a checkpoint; 0 = 64 MiB */
+    size_t flight_min;       /* transactions that make a group worth a thread; 0 = 16 */
     uint64_t checkpoint_ms;  /* ... or its age; 0 = 5000 */
     bool unsafe_no_fsync;    /* for tests: a power loss loses what was acknowledged */
 };

@@ -120,7 +120,8 @@ static void append_one(struct vg_wal *w)
         0)
         abort();
     rec->rev = w->last + 1;
-    if (vg_wal_append(w, &rec, 1) < 0)
+    struct vg_event event = {.rec = rec};
+    if (vg_wal_append(w, &event, 1) < 0)
         abort();
     vg_rec_unref(rec);
 }

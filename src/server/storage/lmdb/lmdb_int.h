@@ -54,6 +54,7 @@ struct vg_lmdb {
     struct store_meta state; /* as applied last; the flusher's */
     uint64_t ceiling;        /* no_sync: revisions up to here are reserved on the disk */
     struct vg_wal wal;
+    _Atomic uint64_t log_used; /* bytes in this generation */
 };
 
 /* An LMDB result as one of ours. */

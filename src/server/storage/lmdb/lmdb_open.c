@@ -38,12 +38,20 @@ static int reserve_revisions(struct vg_lmdb *l, vg_rev upto)
     return r;
 }
 
-static int log_append(struct vg_base *b, struct vg_rec *const *recs, size_t n)
+/* The commit thread looks at it while the syncer writes. */
+static void note_used(struct vg_lmdb *l)
+{
+    atomic_store_explicit(&l->log_used, l->wal.offset - VG_WAL_PAGE, memory_order_relaxed);
+}
+
+static int log_append(struct vg_base *b, const struct vg_event *events, size_t n)
 {
     struct vg_lmdb *l = lmdb_of(b);
-    if (reserve_revisions(l, recs[n - 1]->rev) < 0)
+    if (reserve_revisions(l, events[n - 1].rec->rev) < 0)
         return VIGIL_E_STORE_FULL;
-    return vg_wal_append(&l->wal, recs, n);
+    int r = vg_wal_append(&l->wal, events, n);
+    note_used(l);
+    return r;
 }
 
 static int log_repair(struct vg_base *b)
@@ -53,12 +61,14 @@ static int log_repair(struct vg_base *b)
 
 static int log_switch(struct vg_base *b, vg_rev last)
 {
-    return vg_wal_switch(&lmdb_of(b)->wal, last, last);
+    int r = vg_wal_switch(&lmdb_of(b)->wal, last, last);
+    note_used(lmdb_of(b));
+    return r;
 }
 
 static uint64_t log_used(struct vg_base *b)
 {
-    return lmdb_of(b)->wal.offset - VG_WAL_PAGE;
+    return atomic_load_explicit(&lmdb_of(b)->log_used, memory_order_relaxed);
 }
 
 static int reopen(struct vg_base *b)
@@ -237,7 +247,7 @@ static int on_rec(void *arg, uint64_t gen, struct vg_rec *take_rec)
     struct vg_table *t = rp->tables[rp->n - 1];
     int r = vg_table_stage(t, take_rec);
     if (r == 0)
-        vg_table_publish(t);
+        vg_table_publish(t, 1);
     return r;
 }
 
@@ -361,6 +371,7 @@ static int open_store(struct vg_lmdb *l, const struct vg_storage_opts *o, struct
     if (r < 0)
         return vg_fail(reterr_status, r, "cannot open %s: %s", l->path, vg_err_text(r));
     r = settle_ceiling(l, s);
+    note_used(l);
     /* Others must not read what is in there: narrow what an earlier umask or hand left wide. */
     if (r == 0 && (fchmod(l->dirfd, 0700) < 0 || fchmodat(l->dirfd, VG_FILE_DATA, 0600, 0) < 0 ||
                    fchmodat(l->dirfd, VG_FILE_DATA "-lock", 0600, 0) < 0))

@@ -100,11 +100,11 @@ void vg_wal_close(struct vg_wal *w)
 
 /* ---- appending ---- */
 
-static int build_frame(struct vg_wal *w, struct vg_rec *const *recs, size_t n)
+static int build_frame(struct vg_wal *w, const struct vg_event *events, size_t n)
 {
     size_t payload = 0;
     for (size_t i = 0; i < n; i++)
-        payload += vg_rec_encoded_size(recs[i]);
+        payload += vg_rec_encoded_size(events[i].rec);
     size_t total = VG_ALIGN_UP(sizeof(struct wal_frame) + payload, VG_WAL_PAGE);
     vg_buf_clear(&w->frame);
     int r = vg_buf_reserve(&w->frame, total);
@@ -112,15 +112,15 @@ static int build_frame(struct vg_wal *w, struct vg_rec *const *recs, size_t n)
         return r;
     char *at = w->frame.p + sizeof(struct wal_frame);
     for (size_t i = 0; i < n; i++) {
-        vg_rec_encode(recs[i], at);
-        at += vg_rec_encoded_size(recs[i]);
+        vg_rec_encode(events[i].rec, at);
+        at += vg_rec_encoded_size(events[i].rec);
     }
     memset(at, 0, (size_t)(w->frame.p + total - at));
     struct wal_frame f = {
         .magic = htole32(WAL_FRAME_MAGIC),
         .gen = htole64(w->gen),
-        .first = htole64(recs[0]->rev),
-        .last = htole64(recs[n - 1]->rev),
+        .first = htole64(events[0].rec->rev),
+        .last = htole64(events[n - 1].rec->rev),
         .n = htole32((uint32_t)n),
         .payload_len = htole32((uint32_t)payload),
     };
@@ -163,9 +163,9 @@ static int fail_full(struct vg_wal *w, int fd, size_t written)
     return VIGIL_E_STORE_FULL;
 }
 
-int vg_wal_append(struct vg_wal *w, struct vg_rec *const *recs, size_t n)
+int vg_wal_append(struct vg_wal *w, const struct vg_event *events, size_t n)
 {
-    int r = build_frame(w, recs, n);
+    int r = build_frame(w, events, n);
     if (r < 0)
         return r; /* nothing was written */
     int fd = w->fd[w->gen & 1];
@@ -177,7 +177,7 @@ int vg_wal_append(struct vg_wal *w, struct vg_rec *const *recs, size_t n)
     if (!w->no_sync && fdatasync(fd) < 0)
         return VIGIL_E_UNKNOWN_OUTCOME;
     w->offset += w->frame.n;
-    w->last = recs[n - 1]->rev;
+    w->last = events[n - 1].rec->rev;
     atomic_fetch_add_explicit(w->syncs, w->no_sync ? 0 : 1, memory_order_relaxed);
     atomic_fetch_add_explicit(w->bytes, w->frame.n, memory_order_relaxed);
     if (w->frame.cap > VG_WAL_FRAME_KEEP)

@@ -18,7 +18,7 @@
 #define VG_STORAGE_WAL_H
 
 #include "base/buf.h"
-#include "server/storage/record.h"
+#include "server/storage/storage.h"
 
 #define VG_WAL_PAGE ((size_t)4096)
 
@@ -56,7 +56,7 @@ VG_CHECK int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t ap
 void vg_wal_close(struct vg_wal *w);
 
 /* See struct vg_base_ops. */
-VG_CHECK int vg_wal_append(struct vg_wal *w, struct vg_rec *const *recs, size_t n);
+VG_CHECK int vg_wal_append(struct vg_wal *w, const struct vg_event *events, size_t n);
 VG_CHECK int vg_wal_repair(struct vg_wal *w);
 /* `base`: the new generation continues after it; above `last` only when revisions must be skipped.
  */

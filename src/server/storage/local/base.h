@@ -46,8 +46,9 @@ struct vg_base_apply {
 };
 
 struct vg_base_ops {
-    /* The write-ahead log. Thread: the commit thread. */
-    int (*log_append)(struct vg_base *b, struct vg_rec *const *recs, size_t n);
+    /* The write-ahead log. Thread: one at a time; the commit thread, or the syncer for it.
+     * log_used: any. */
+    int (*log_append)(struct vg_base *b, const struct vg_event *events, size_t n);
     /* After UNKNOWN_OUTCOME: make the lost group void and the log writable. 0: done. */
     int (*log_repair)(struct vg_base *b);
     /* Begin the next generation; what was appended so far ends with revision `last`. Only when the

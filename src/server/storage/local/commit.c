@@ -3,9 +3,9 @@
  * sync, and only then shows and acknowledges it (S1).
  *   C1 a transaction sees the changes of those before it in the same group.
  *   C2 nothing of a group is visible, and nothing of it is answered, before log_append returned.
- *   C3 after a failed log_append the tables are as they were and every transaction of the group is
- *      answered with the failure: also those that failed by themselves, since they may have been
- *      judged by changes that now did not happen. */
+ *   C3 after a failed log_append the tables are as they were and every transaction of the group,
+ * and of the one staged on top of it, is answered with the failure: also those that failed by
+ * themselves, since they may have been judged by changes that now did not happen. */
 #include "engine.h"
 
 #include <errno.h>
@@ -18,304 +18,12 @@
 #define GROUP_TXNS_MAX 4096
 /* The overlay may grow to this many checkpoints' worth while one is under way; then writes wait for
  * it, or are refused when it has failed. */
-#define OVERLAY_LIMIT_FACTOR 4
+#define OVERLAY_LIMIT_FACTOR 2
 #define REPAIR_INTERVAL_NS (1 * VG_NS_PER_S)
 /* The flusher wakes us when it is done: this is in case it does not. */
 #define FLUSHER_WAIT_NS (100 * VG_NS_PER_MS)
 
-void vg_commit_batch_free(struct vg_tail_batch *batch)
-{
-    struct vg_commit_batch *b = VG_CONTAINER_OF(batch, struct vg_commit_batch, tail);
-    for (size_t i = 0; i < b->n; i++) {
-        vg_rec_unref(b->events[i].rec);
-        vg_rec_unref(b->events[i].prev);
-    }
-    vg_free(b);
-}
-
-/* ---- the group under construction ---- */
-
-static int group_reserve(struct vg_engine *e)
-{
-    if (e->group && e->group->n < e->group_cap)
-        return 0;
-    size_t cap = e->group ? e->group_cap * 2 : 16;
-    struct vg_commit_batch *g = vg_realloc(e->group, sizeof *g + cap * sizeof(struct vg_event));
-    if (!g)
-        return -ENOMEM;
-    if (!e->group) {
-        memset(g, 0, sizeof *g);
-        g->tail.free = vg_commit_batch_free;
-    }
-    e->group = g;
-    e->group_cap = cap;
-    return 0;
-}
-
-/* Undo what was staged beyond `keep` changes. */
-static void group_trim(struct vg_engine *e, size_t keep)
-{
-    vg_table_unstage(e->active, keep);
-    while (e->group && e->group->n > keep) {
-        struct vg_event *ev = &e->group->events[--e->group->n];
-        e->group->bytes -= vg_rec_size(ev->rec);
-        vg_rec_unref(ev->rec);
-        vg_rec_unref(ev->prev);
-    }
-}
-
-static void stamp(struct vg_engine *e, struct vg_rec *rec, const struct vg_version *was, vg_rev rev,
-                  uint32_t sub)
-{
-    rec->rev = rev;
-    rec->sub = sub;
-    rec->time_ms = vg_clock_wall_ms(e->opts.clock);
-    rec->prev_rev = was->rev;
-    rec->prev_sub = was->sub;
-    rec->create_rev = rec->version = 0;
-    if (!vg_rec_is_delete(rec)) {
-        rec->create_rev = was->rev ? was->create_rev : rev;
-        rec->version = was->rev ? was->version + 1 : 1;
-    }
-}
-
-int vg_commit_stage(struct vg_engine *e, struct vg_rec *take_rec, const struct vg_current *was,
-                    vg_rev rev, uint32_t sub)
-{
-    stamp(e, take_rec, &was->version, rev, sub);
-    int r = group_reserve(e);
-    if (r < 0) {
-        vg_rec_unref(take_rec);
-        return r;
-    }
-    struct vg_rec *rec = vg_rec_ref(take_rec);
-    r = vg_table_stage(e->active, take_rec);
-    if (r < 0) {
-        vg_rec_unref(rec);
-        return r;
-    }
-    e->group->events[e->group->n++] =
-        (struct vg_event){.rec = rec, .prev = was->rec ? vg_rec_ref(was->rec) : NULL};
-    e->group->bytes += vg_rec_size(rec);
-    e->group->lacks_prev |= was->version.rev && !was->rec;
-    return 0;
-}
-
-/* In the tables the record is at hand; of the base its version alone is much cheaper to get. */
-int vg_commit_current(struct vg_engine *e, struct vg_slice key, bool want_rec,
-                      struct vg_current *ret)
-{
-    const struct vg_rec *newest = vg_table_newest(e->active, key);
-    struct vg_rec *rec = newest ? vg_rec_ref(newest) : NULL;
-    *ret = (struct vg_current){0};
-    if (!rec && e->group_frozen)
-        rec = vg_table_get(e->group_frozen, key, VG_REV_MAX);
-    if (!rec && e->base && !want_rec) {
-        int r = e->base->ops->peek(e->commit_view, key, &ret->version);
-        return r < 0 ? r : 0;
-    }
-    if (!rec && e->base) {
-        int r = e->base->ops->get(e->commit_view, key, VG_REV_MAX, &rec);
-        if (r < 0)
-            return r;
-        rec = r > 0 ? rec : NULL;
-    }
-    if (rec && vg_rec_is_delete(rec))
-        rec = vg_rec_unref(rec);
-    if (rec)
-        ret->version = vg_version_of(rec);
-    ret->rec = rec;
-    return 0;
-}
-
-/* ---- transactions ---- */
-
-static void drop_prevs(struct vg_txn *txn)
-{
-    for (uint32_t i = 0; i < txn->n_ops; i++)
-        txn->ops[i].prev = vg_rec_unref(txn->ops[i].prev);
-}
-
-/* The record that is in the way is brought in any case. */
-static int fail_conflict(struct vg_engine *e, struct vg_txn *txn, uint32_t failed)
-{
-    struct vg_op *op = &txn->ops[failed];
-    struct vg_current now;
-    drop_prevs(txn);
-    int r = vg_commit_current(e, vg_rec_key(op->rec), true, &now);
-    if (r < 0)
-        return r;
-    op->prev = now.rec;
-    txn->failed_op = failed;
-    atomic_fetch_add_explicit(&e->n_conflicts, 1, memory_order_relaxed);
-    struct vg_slice key = vg_rec_key(op->rec);
-    return vg_fail(&txn->req.status, VIGIL_E_CONFLICT,
-                   "key %.*s is at revision %llu, the transaction expects %llu", VG_SLICE_ARG(key),
-                   (unsigned long long)now.version.rev, (unsigned long long)op->expect);
-}
-
-/* Fills was[], whose records belong to op->prev. */
-static int compare_all(struct vg_engine *e, struct vg_txn *txn, struct vg_current *was)
-{
-    bool want_rec = !txn->no_prev || vg_engine_wants_prev(e);
-    for (uint32_t i = 0; i < txn->n_ops; i++) {
-        struct vg_op *op = &txn->ops[i];
-        op->prev = vg_rec_unref(op->prev);
-        int r = vg_commit_current(e, vg_rec_key(op->rec), want_rec, &was[i]);
-        if (r < 0)
-            return r;
-        op->prev = was[i].rec;
-        if (op->expect != VG_EXPECT_ANY && op->expect != was[i].version.rev)
-            return fail_conflict(e, txn, i);
-    }
-    return 0;
-}
-
-/* The record that an operation writes, or NULL when it changes nothing. A put record that is still
- * shared cannot be stamped: copy it (a caller that kept a reference, or submits twice). */
-static int record_of(struct vg_engine *e, struct vg_op *op, const struct vg_current *was,
-                     struct vg_rec **ret_rec)
-{
-    *ret_rec = NULL;
-    if (op->type == VG_OP_CHECK || (op->type == VG_OP_DELETE && !was->version.rev))
-        return 0;
-    if (op->type == VG_OP_DELETE)
-        return vg_rec_new(VG_REC_DELETE, vg_rec_key(op->rec), vg_slice(NULL, 0), vg_slice(NULL, 0),
-                          ret_rec);
-    struct vg_rec *rec = op->rec;
-    if (atomic_load_explicit(&rec->refs, memory_order_acquire) == 1 && rec->rev == 0) {
-        *ret_rec = vg_rec_ref(rec);
-    } else {
-        int r =
-            vg_rec_new(VG_REC_PUT, vg_rec_key(rec), vg_rec_header(rec), vg_rec_value(rec), ret_rec);
-        if (r < 0)
-            return r;
-    }
-    (*ret_rec)->expires_ms =
-        op->ttl_ms ? vg_clock_wall_ms(e->opts.clock) + (int64_t)VG_MIN(op->ttl_ms, VG_TTL_MAX_MS)
-                   : 0;
-    return 0;
-}
-
-/* Stage the changes of a transaction at *rev + 1. On success *rev moves when there was a change. */
-static int stage_all(struct vg_engine *e, struct vg_txn *txn, const struct vg_current *was,
-                     vg_rev *rev)
-{
-    uint32_t sub = 0;
-    for (uint32_t i = 0; i < txn->n_ops; i++) {
-        struct vg_op *op = &txn->ops[i];
-        struct vg_rec *rec;
-        int r = record_of(e, op, &was[i], &rec);
-        if (r < 0)
-            return r;
-        if (!rec)
-            continue;
-        r = vg_commit_stage(e, rec, &was[i], *rev + 1, sub++);
-        if (r < 0)
-            return r;
-    }
-    if (sub)
-        (*rev)++;
-    return 0;
-}
-
-static int run_txn(struct vg_engine *e, struct vg_txn *txn, vg_rev *rev)
-{
-    atomic_fetch_add_explicit(&e->n_txns, 1, memory_order_relaxed);
-    size_t keep = vg_table_staged(e->active);
-    struct vg_current was[VG_STORAGE_TXN_OPS_MAX];
-    int r = compare_all(e, txn, was);
-    if (r == 0)
-        r = stage_all(e, txn, was, rev);
-    if (r < 0)
-        group_trim(e, keep);
-    if (r == VIGIL_E_STORE_DAMAGED)
-        vg_fail(&txn->req.status, r, "%s", e->base->ops->damage(e->commit_view));
-    if (r < 0 && r != VIGIL_E_CONFLICT)
-        drop_prevs(txn);
-    txn->req.rev = *rev;
-    return r;
-}
-
-/* ---- committing a group ---- */
-
-/* The log has failed, or works again: the one place where that changes. */
-static void set_log_broken(struct vg_engine *e, bool is_broken, int err)
-{
-    if (atomic_exchange(&e->log_broken, is_broken) == is_broken)
-        return;
-    if (is_broken)
-        vg_error(e->opts.log, "log_failed", "err=%s state=read_only", vg_err_name(err));
-    else
-        vg_warn(e->opts.log, "log_repaired", "state=writable");
-}
-
-static void count_changes(struct vg_engine *e)
-{
-    uint64_t deletes = 0;
-    for (size_t i = 0; i < e->group->n; i++)
-        deletes += vg_rec_is_delete(e->group->events[i].rec);
-    atomic_fetch_add_explicit(&e->n_deletes, deletes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&e->n_puts, e->group->n - deletes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&e->n_commits, 1, memory_order_relaxed);
-}
-
-/* Durable, then visible. */
-static int commit_group(struct vg_engine *e, vg_rev last)
-{
-    size_t n = vg_table_staged(e->active);
-    assert(e->group && e->group->n == n);
-    if (e->base) {
-        int r = e->base->ops->log_append(e->base, vg_table_staged_recs(e->active), n);
-        if (r < 0) {
-            set_log_broken(e, r != VIGIL_E_STORE_FULL && r != -ENOMEM, r);
-            group_trim(e, 0);
-            vg_upkeep_expire_again(e);
-            return r;
-        }
-    }
-    if (vg_table_log_count(e->active) == 0)
-        e->active_since_ns = vg_clock_mono_ns(e->opts.clock);
-    vg_table_publish(e->active);
-    count_changes(e);
-    e->group->last = last;
-    atomic_store_explicit(&e->rev, last, memory_order_release);
-    vg_tail_publish(&e->tail, &e->group->tail);
-    e->group = NULL;
-    return 0;
-}
-
-static const char *failure_text(int err)
-{
-    switch (err) {
-    case VIGIL_E_STORE_FULL:
-        return "the disk or the store is full: free some space; reads go on, writes resume by "
-               "themselves";
-    case VIGIL_E_UNKNOWN_OUTCOME:
-        return "writing to the disk failed: this write may or may not have happened; read before "
-               "you try again";
-    case VIGIL_E_READ_ONLY:
-        return "the store takes no writes since writing to the disk failed; it tries again every "
-               "second";
-    default:
-        return vg_err_text(err);
-    }
-}
-
-/* Answer a group. With err, all of it failed (C3). */
-static void answer_group(struct vg_mail *list, int err)
-{
-    while (list) {
-        struct vg_store_req *req = VG_CONTAINER_OF(list, struct vg_store_req, mail);
-        list = list->next;
-        if (err < 0) {
-            struct vg_txn *txn = VG_CONTAINER_OF(req, struct vg_txn, req);
-            drop_prevs(txn);
-            req->err = vg_fail(&req->status, err, "%s", failure_text(err));
-        }
-        vg_engine_answer(req, req->err);
-    }
-}
+/* ---- a group ---- */
 
 static int group_begin(struct vg_engine *e)
 {
@@ -336,8 +44,6 @@ static void group_end(struct vg_engine *e)
         e->base->ops->view_end(e->commit_view);
     vg_table_unref(e->group_frozen);
     e->group_frozen = NULL;
-    vg_free(e->group); /* of a group that staged nothing or failed */
-    e->group = NULL;
 }
 
 static bool is_overlay_full(struct vg_engine *e)
@@ -352,9 +58,9 @@ static int check_log(struct vg_engine *e)
     if (!e->base)
         return 0;
     uint64_t now = vg_clock_mono_ns(e->opts.clock);
-    if (e->log_broken && now >= e->next_repair_ns) {
+    if (e->log_broken && now >= e->next_repair_ns && !e->flight.group) {
         e->next_repair_ns = now + REPAIR_INTERVAL_NS;
-        set_log_broken(e, e->base->ops->log_repair(e->base) < 0, 0);
+        vg_commit_set_broken(e, e->base->ops->log_repair(e->base) < 0, 0);
     }
     if (e->log_broken)
         return VIGIL_E_READ_ONLY;
@@ -363,36 +69,68 @@ static int check_log(struct vg_engine *e)
     return atomic_load(&e->is_flusher_failing) ? VIGIL_E_STORE_FULL : VIGIL_E_BUSY;
 }
 
-/* Run transactions from *list until it is empty or the group is full. */
+/* A group while it is being put together. */
+struct building {
+    struct vg_mail *txns, **end;
+    size_t n;
+    vg_rev rev;
+    bool is_begun;
+};
+
+/* Judge and stage from *list until it is empty, the group is full, or something else comes. */
+static void stage_list(struct vg_engine *e, struct vg_mail **list, struct building *b)
+{
+    while (*list && b->n < GROUP_TXNS_MAX) {
+        if (e->group && e->group->bytes > GROUP_BYTES_MAX)
+            return;
+        struct vg_store_req *req = VG_CONTAINER_OF(*list, struct vg_store_req, mail);
+        if (req->type != REQ_TXN)
+            return;
+        *list = req->mail.next;
+        req->mail.next = NULL;
+        if (b->is_begun)
+            req->err = vg_commit_run_txn(e, VG_CONTAINER_OF(req, struct vg_txn, req), &b->rev);
+        *b->end = &req->mail;
+        b->end = &req->mail.next;
+        b->n++;
+    }
+}
+
+/* As long as the group before is on its way, what comes joins this one. */
+static void stage_group(struct vg_engine *e, struct vg_mail **list, struct building *b)
+{
+    stage_list(e, list, b);
+    while (!*list && vg_flight_is_up(e) && !atomic_load(&e->closing)) {
+        vg_waker_wait(&e->commit.waker, VG_WAIT_FOREVER); /* for the flight, or for mail */
+        *list = vg_mailbox_take_all(&e->commit.box);
+        stage_list(e, list, b);
+    }
+}
+
+/* Put a group together and send it off; it is answered when it has landed. */
 static void run_group(struct vg_engine *e, struct vg_mail **list)
 {
-    struct vg_mail *done = NULL, **end = &done;
-    vg_rev rev = atomic_load_explicit(&e->rev, memory_order_relaxed);
+    struct building b = {.rev = vg_engine_staged_rev(e)};
+    b.end = &b.txns;
     int err = check_log(e);
     vg_upkeep_notice(e);
     if (err == 0)
         err = group_begin(e);
-    bool begun = err == 0;
-    if (begun)
-        (void)vg_upkeep_stage_expired(e, &rev); /* what does not fit in memory now expires later */
-    for (size_t n = 0; *list && n < GROUP_TXNS_MAX; n++) {
-        if (e->group && e->group->bytes > GROUP_BYTES_MAX)
-            break;
-        struct vg_store_req *req = VG_CONTAINER_OF(*list, struct vg_store_req, mail);
-        if (req->type != REQ_TXN)
-            break;
-        *list = req->mail.next;
-        req->mail.next = NULL;
-        if (begun)
-            req->err = run_txn(e, VG_CONTAINER_OF(req, struct vg_txn, req), &rev);
-        *end = &req->mail;
-        end = &req->mail.next;
-    }
-    if (begun && vg_table_staged(e->active))
-        err = commit_group(e, rev);
-    if (begun)
+    b.is_begun = err == 0;
+    if (b.is_begun)
+        (void)vg_upkeep_stage_expired(e, &b.rev); /* what does not fit in memory expires later */
+    stage_group(e, list, &b);
+    if (b.is_begun)
         group_end(e);
-    answer_group(done, err);
+    int landed = vg_flight_land(e, true);
+    if (err == 0)
+        err = landed;
+    if (err == 0 && e->group && e->group->n) {
+        vg_flight_launch(e, b.txns, b.n, b.rev);
+        return;
+    }
+    vg_commit_drop_group(e);
+    vg_commit_answer(b.txns, err);
 }
 
 /* ---- compaction requests ---- */
@@ -441,7 +179,7 @@ int vg_commit_freeze(struct vg_engine *e)
     vg_rev last = atomic_load_explicit(&e->rev, memory_order_relaxed);
     r = e->base->ops->log_switch(e->base, last);
     if (r < 0) {
-        set_log_broken(e, true, r);
+        vg_commit_set_broken(e, true, r);
         vg_table_unref(fresh);
         return r;
     }
@@ -459,6 +197,8 @@ static void freeze_if_due(struct vg_engine *e)
 {
     if (!e->base || e->log_broken || vg_table_log_count(e->active) == 0)
         return;
+    if (e->flight.group) /* its records belong to this table and this generation of the log */
+        return;
     uint64_t now = vg_clock_mono_ns(e->opts.clock);
     bool is_large = e->base->ops->log_used(e->base) >= e->opts.checkpoint_bytes;
     bool is_old = now - e->active_since_ns >= e->opts.checkpoint_ms * VG_NS_PER_MS;
@@ -472,7 +212,7 @@ static void freeze_if_due(struct vg_engine *e)
  * frozen one or in the base, and the flusher can take over. */
 static void hand_over_backups(struct vg_engine *e)
 {
-    if (!e->wanted_backups || vg_table_log_count(e->active) > 0)
+    if (!e->wanted_backups || vg_table_log_count(e->active) > 0 || e->flight.group)
         return;
     vg_mutex_lock(&e->mu);
     struct vg_mail **end = &e->backups;
@@ -497,6 +237,7 @@ static void wait_for_flusher(struct vg_engine *e)
 {
     while (is_overlay_full(e) && !e->log_broken && !atomic_load(&e->is_flusher_failing) &&
            !atomic_load(&e->closing)) {
+        (void)vg_flight_land(e, true);
         freeze_if_due(e);
         if (is_overlay_full(e))
             vg_waker_wait(&e->commit.waker, vg_clock_mono_ns(e->opts.clock) + FLUSHER_WAIT_NS);
@@ -554,9 +295,11 @@ static uint64_t next_wake(struct vg_engine *e)
 /* Nothing waits: see to deadlines, repair, auto-compaction and age. */
 static void idle(struct vg_engine *e)
 {
-    struct vg_mail *none = NULL;
+    struct vg_mail *list = NULL;
     if (e->log_broken || vg_upkeep_is_expiry_due(e))
-        run_group(e, &none);
+        run_group(e, &list);
+    if (list) /* came while the group waited for the one before, and is not for it */
+        serve(e, list);
     vg_upkeep_auto_compact(e);
     freeze_if_due(e);
     hand_over_backups(e);
@@ -566,6 +309,7 @@ void *vg_commit_main(void *engine)
 {
     struct vg_engine *e = engine;
     while (!atomic_load(&e->closing)) {
+        (void)vg_flight_land(e, false);
         struct vg_mail *list = vg_mailbox_take_all(&e->commit.box);
         if (list)
             serve(e, list);
@@ -573,6 +317,7 @@ void *vg_commit_main(void *engine)
         if (vg_mailbox_count(&e->commit.box) == 0 && !atomic_load(&e->closing))
             vg_waker_wait(&e->commit.waker, next_wake(e));
     }
+    (void)vg_flight_land(e, true);
     serve(e, vg_mailbox_close(&e->commit.box));
     vg_engine_answer_all(vg_steal(e->wanted_backups), VIGIL_E_CLOSED);
     return NULL;

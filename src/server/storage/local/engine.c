@@ -203,6 +203,7 @@ void vg_engine_unref(struct vg_engine *e)
     server_done(&e->commit, e->opts.clock);
     server_done(&e->reader, e->opts.clock);
     server_done(&e->flusher, e->opts.clock);
+    server_done(&e->syncer, e->opts.clock);
     vg_mutex_done(&e->mu);
     vg_free(e);
 }
@@ -248,6 +249,8 @@ static void engine_close(struct vg_storage *s)
     bool was_running = e->flusher.started || e->reader.started;
     atomic_store(&e->closing, true);
     server_stop(&e->commit);
+    atomic_store(&e->syncer_ends, true);
+    server_stop(&e->syncer);
     server_stop(&e->reader);
     server_stop(&e->flusher);
     if (e->base && was_running)
@@ -284,7 +287,9 @@ static int open_views(struct vg_engine *e)
 
 static int start_threads(struct vg_engine *e)
 {
-    int r = server_start(&e->commit, vg_commit_main, e, "vg-commit");
+    int r = e->base ? server_start(&e->syncer, vg_syncer_main, e, "vg-syncer") : 0;
+    if (r == 0)
+        r = server_start(&e->commit, vg_commit_main, e, "vg-commit");
     if (r == 0)
         r = server_start(&e->reader, vg_reader_main, e, "vg-reader");
     if (r == 0 && e->base)
@@ -300,7 +305,7 @@ static int init_engine(struct vg_engine *e, const struct vg_engine_start *start)
     first->tail.free = vg_commit_batch_free;
     first->last = start->rev;
     vg_tail_init(&e->tail, &first->tail);
-    e->commit.waker.fd = e->reader.waker.fd = e->flusher.waker.fd = -1;
+    e->commit.waker.fd = e->reader.waker.fd = e->flusher.waker.fd = e->syncer.waker.fd = -1;
     vg_mutex_init(&e->mu, VG_RANK_STORE_STATE);
     atomic_init(&e->refs, 1);
     atomic_init(&e->rev, start->rev);
@@ -344,6 +349,8 @@ int vg_engine_open(const struct vg_storage_opts *opts, const struct vg_engine_st
         r = server_init(&e->reader, opts->clock, opts->queue_max);
     if (r == 0)
         r = server_init(&e->flusher, opts->clock, 1);
+    if (r == 0)
+        r = server_init(&e->syncer, opts->clock, 1);
     if (r == 0)
         r = open_views(e);
     if (r == 0)

@@ -1,6 +1,7 @@
 /* engine.h - the local engine: tables in memory, perhaps over a base, and three threads.
  *
- *   loops --txn--> [mailbox] --> commit thread: compare, stage, log_append (durable),
+ *   loops --txn--> [mailbox] --> commit thread: compare, stage; log_append (durable, by the syncer
+ *                                thread when the group is large, while the next is staged),
  *                                publish table and revision (visible), tail, answers (acknowledged)
  *   loops --range, log reads--> [mailbox] --> reader thread: merges tables and base
  *   commit thread --freeze--> flusher thread: writes the frozen table into the base, compacts
@@ -39,6 +40,15 @@ struct vg_commit_batch {
     size_t bytes;    /* of its records, for the limit on a group */
     bool lacks_prev; /* of some event it was not read: nobody wanted it when it was staged */
     struct vg_event events[];
+};
+
+/* The group that is on its way to the disk: flight.c. */
+struct vg_flight {
+    struct vg_commit_batch *group; /* NULL: none */
+    struct vg_mail *txns;          /* to be answered when it has landed */
+    vg_rev last;
+    int result; /* of log_append; the syncer's until the flight is down */
+    _Atomic int state;
 };
 
 /* A watch asks the reader thread for a piece of the log. */
@@ -84,7 +94,8 @@ struct vg_engine {
     pthread_t backup_thread;
 
     struct vg_tail tail;
-    struct vg_server_thread commit, reader, flusher;
+    struct vg_server_thread commit, reader, flusher, syncer;
+    _Atomic bool syncer_ends; /* after the commit thread */
 
     struct vg_base_view *reader_view; /* the reader thread's */
 
@@ -93,6 +104,7 @@ struct vg_engine {
     struct vg_mail *wanted_backups; /* wait until what is in the active table can be frozen */
     struct vg_commit_batch *group;  /* under construction; NULL between groups */
     size_t group_cap;
+    struct vg_flight flight;
     struct vg_table *group_frozen; /* reference held for the length of a group */
     uint64_t active_since_ns;      /* when the first change went into the active table */
     uint64_t next_upkeep_ns;       /* auto-compaction */
@@ -142,8 +154,26 @@ VG_CHECK int vg_layers_get(struct vg_engine *e, const struct vg_layers *l, struc
 void *vg_commit_main(void *engine);
 void *vg_reader_main(void *engine);
 void *vg_flusher_main(void *engine);
+void *vg_syncer_main(void *engine);
 
-/* commit.c */
+/* flight.c */
+void vg_flight_launch(struct vg_engine *e, struct vg_mail *txns, size_t n_txns, vg_rev last);
+bool vg_flight_is_up(struct vg_engine *e);
+/* Show and answer, or undo, a flight that is down; with wait, one that is still up. The result of
+ * its append; 0 when there is none. */
+int vg_flight_land(struct vg_engine *e, bool wait);
+void vg_commit_set_broken(struct vg_engine *e, bool is_broken, int err);
+void vg_commit_answer(struct vg_mail *list, int err); /* with err, all of a group failed (C3) */
+/* The newest revision that has been given out, though it may still be on its way to the disk. */
+static inline vg_rev vg_engine_staged_rev(struct vg_engine *e)
+{
+    return e->flight.group ? e->flight.last : atomic_load_explicit(&e->rev, memory_order_relaxed);
+}
+/* txn.c */
+int vg_commit_run_txn(struct vg_engine *e, struct vg_txn *txn, vg_rev *rev);
+void vg_commit_drop_prevs(struct vg_txn *txn);
+void vg_commit_drop_group(
+    struct vg_engine *e); /* undoes what the group under construction staged */
 void vg_commit_batch_free(struct vg_tail_batch *batch);
 /* upkeep.c: what the commit thread does besides committing. */
 int vg_upkeep_stage_expired(struct vg_engine *e, vg_rev *rev);

@@ -324,16 +324,6 @@ size_t vg_table_staged(const struct vg_table *t)
     return t->staged.n;
 }
 
-const struct vg_rec *vg_table_staged_at(const struct vg_table *t, size_t i)
-{
-    return t->staged.v[i];
-}
-
-struct vg_rec *const *vg_table_staged_recs(const struct vg_table *t)
-{
-    return t->staged.v;
-}
-
 /* After an undo a key may have an older staged change: look for it. Undo is rare. */
 static struct vg_rec *find_staged(struct vg_table *t, struct vg_slice key)
 {
@@ -387,20 +377,24 @@ static void heap_pop(struct recs *h)
 static void publish_locked(struct vg_table *t, struct vg_table_node *node, struct vg_rec *rec)
 {
     node->versions[node->n++] = vg_rec_ref(rec);
-    node->staged = NULL;
+    if (node->staged == rec) /* else a later group has staged another change of it */
+        node->staged = NULL;
     if (rec->expires_ms)
         heap_push(&t->deadlines, vg_rec_ref(rec));
     t->log.v[t->log.start + t->log.n++] = rec; /* the staged reference moves here */
     t->bytes += vg_rec_size(rec);
 }
 
-void vg_table_publish(struct vg_table *t)
+void vg_table_publish(struct vg_table *t, size_t n)
 {
+    assert(n <= t->staged.n);
     vg_mutex_lock(&t->mu);
-    for (size_t i = 0; i < t->staged.n; i++)
+    for (size_t i = 0; i < n; i++)
         publish_locked(t, t->staged_nodes[i], t->staged.v[i]);
-    t->staged.n = 0;
     vg_mutex_unlock(&t->mu);
+    t->staged.n -= n;
+    memmove(t->staged.v, t->staged.v + n, t->staged.n * sizeof *t->staged.v);
+    memmove(t->staged_nodes, t->staged_nodes + n, t->staged.n * sizeof *t->staged_nodes);
 }
 
 const struct vg_rec *vg_table_first_deadline(struct vg_table *t)

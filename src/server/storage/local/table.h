@@ -35,11 +35,10 @@ const struct vg_rec *vg_table_newest(struct vg_table *t, struct vg_slice key);
  * -ENOMEM: nothing happened but that take_rec is dropped. */
 VG_CHECK int vg_table_stage(struct vg_table *t, struct vg_rec *take_rec);
 size_t vg_table_staged(const struct vg_table *t);
-const struct vg_rec *vg_table_staged_at(const struct vg_table *t, size_t i);
-struct vg_rec *const *vg_table_staged_recs(const struct vg_table *t);
 /* Undo the newest staged changes down to `keep` of them. */
 void vg_table_unstage(struct vg_table *t, size_t keep);
-void vg_table_publish(struct vg_table *t);
+/* Show the oldest n of them. */
+void vg_table_publish(struct vg_table *t, size_t n);
 
 /* The earliest deadline and its record (borrowed); NULL: none. Deadlines of superseded records are
  * still there: the caller compares with the newest change and pops. */
