@@ -72,7 +72,8 @@ struct vg_cacher_opts {
  * of its own, or turned by hand in tests. -ENOMEM, errors of storage. */
 VG_CHECK int vg_cacher_open(const struct vg_cacher_opts *opts, struct vg_loop *feed,
                             struct vg_cacher **ret_cacher);
-/* Thread: the feed's, or any when the feed is not running. Every port is closed. Blocks for
+/* Thread: the feed's, or any when the feed is not running. Every port is closed, no snapshot is
+ * held, and sinks hold no frames of other forms than 0, whose budget goes with it. Blocks for
  * nothing: what storage still owes arrives on the feed loop, which must be turned until
  * *ret_done_flag (may be NULL) is set; then it is freed. */
 void vg_cacher_close(struct vg_cacher *c, bool *ret_done_flag);
@@ -139,6 +140,7 @@ struct vg_cache_wait {
 };
 void vg_cache_wait_fresh(struct vg_cache_port *p, vg_rev rev, struct vg_cache_wait *wait,
                          void (*done)(struct vg_cache_wait *wait, int err));
+void vg_cache_wait_cancel(struct vg_cache_wait *wait); /* done has not run, and will not */
 /* What a consistent read waits for: the store's revision now. */
 vg_rev vg_cache_consistent_rev(struct vg_cacher *c);
 

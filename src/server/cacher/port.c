@@ -129,8 +129,7 @@ static void end_cached(struct vg_cache_port *p)
 
 static void finish_wait(struct vg_cache_wait *w, int err)
 {
-    vg_list_remove(&w->link);
-    vg_timer_stop(w->port->loop, &w->timer);
+    vg_cache_wait_cancel(w);
     w->done(w, err);
 }
 
@@ -155,7 +154,8 @@ static bool pull(struct vg_cache_port *p)
         for (size_t i = 0; i < b->n; i++)
             dispatch(p, &b->events[i]);
         had_work |= b->n > 0;
-        p->seen = VG_MAX(p->seen, b->rev);
+        /* After a loss the same revisions come again: they are seen when they are told. */
+        p->seen = b->is_reset ? 0 : VG_MAX(p->seen, b->rev);
         free_ended(p);
     }
     return had_work;
@@ -286,6 +286,12 @@ void vg_cache_wait_fresh(struct vg_cache_port *p, vg_rev rev, struct vg_cache_wa
     vg_list_push_back(&p->waits, &wait->link);
     vg_timer_start(p->loop, &wait->timer, p->c->opts.fresh_ms * VG_NS_PER_MS, on_late);
     vg_port_wake(p); /* also when it is fresh already: never from within */
+}
+
+void vg_cache_wait_cancel(struct vg_cache_wait *wait)
+{
+    vg_list_remove(&wait->link);
+    vg_timer_stop(wait->port->loop, &wait->timer);
 }
 
 /* ---- life ---- */
