@@ -192,7 +192,7 @@ static void on_fresh(struct vg_cache_wait *wait, int err)
 static void a_wait_ends_when_the_cache_is_fresh_or_time_is_up(void **state)
 {
     (void)state;
-    struct vg_cache_wait at_once, later, never;
+    struct vg_cache_wait at_once, later, never, cancelled;
     vg_cdrv_open(&d, NULL);
     n_answers = 0;
     vg_cache_wait_fresh(d.ports[0], vg_cache_consistent_rev(d.c), &at_once, on_fresh);
@@ -201,6 +201,8 @@ static void a_wait_ends_when_the_cache_is_fresh_or_time_is_up(void **state)
     assert_int_equal(n_answers, 1);
     vg_cache_wait_fresh(d.ports[0], 2, &later, on_fresh);
     vg_cache_wait_fresh(d.ports[0], 1000, &never, on_fresh);
+    vg_cache_wait_fresh(d.ports[0], 1000, &cancelled, on_fresh);
+    vg_cache_wait_cancel(&cancelled);
     vg_cdrv_turn_ports(&d);
     assert_int_equal(n_answers, 1);
     put_pods(1);
