@@ -30,20 +30,29 @@ struct vg_cache_batch *vg_cache_batch_new(size_t room)
 
 /* ---- applying ---- */
 
-/* The state of a kind and its index take a put, or neither does. */
-static int put_object(struct vg_watch_cache *wc, const struct vg_rec *rec, struct vg_rec **ret_old)
+/* The index has an object under its trigger value: when that changes, it leaves the old place. A
+ * put under the same value replaces it where it is. */
+static int leave_old_value(struct vg_watch_cache *wc, const struct vg_rec *rec)
 {
     struct vg_tree_key key = {.minor = vg_rec_key(rec)};
     const struct vg_rec *old = vg_tree_get(wc->tree, key);
-    if (wc->by_trigger && old) { /* the index finds it under its old value */
-        struct vg_obj_header h;
-        vg_rec_read(old, &h);
-        struct vg_tree_key at = {.major = vg_obj_trigger(&h), .minor = vg_rec_key(old)};
-        int r = vg_tree_remove(wc->by_trigger, at, NULL);
-        if (r < 0)
-            return r;
-    }
-    int r = wc->by_trigger ? vg_tree_put(wc->by_trigger, rec, NULL) : 0;
+    struct vg_obj_header now, before;
+    if (!old)
+        return 0;
+    vg_rec_read(rec, &now);
+    vg_rec_read(old, &before);
+    key.major = vg_obj_trigger(&before);
+    if (vg_slice_eq(key.major, vg_obj_trigger(&now)))
+        return 0;
+    return vg_tree_remove(wc->by_trigger, key, NULL);
+}
+
+/* The state of a kind and its index take a put, or neither does. */
+static int put_object(struct vg_watch_cache *wc, const struct vg_rec *rec, struct vg_rec **ret_old)
+{
+    int r = wc->by_trigger ? leave_old_value(wc, rec) : 0;
+    if (r >= 0 && wc->by_trigger)
+        r = vg_tree_put(wc->by_trigger, rec, NULL);
     return r < 0 ? r : vg_tree_put(wc->tree, rec, ret_old);
 }
 
