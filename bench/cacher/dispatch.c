@@ -70,7 +70,7 @@ void part_dispatch(struct report *r)
 
 /* ---- one of many is ---- */
 
-#define EVENTS 5000u
+#define EVENTS 3000u
 
 struct spread {
     uint32_t nodes; /* events go to nodes below this */

@@ -8,7 +8,7 @@
 #include "rig.h"
 
 #define ROOM ((size_t)256 << 10)
-#define UPDATES 10000u
+#define UPDATES 5000u
 
 struct listing {
     struct rig *rig;

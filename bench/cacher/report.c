@@ -82,7 +82,7 @@ void report_print(const struct report *r, int part, const struct part_text *text
     for (size_t i = 0; i < r->n_bars; i++) {
         const struct bar *b = &r->bars[i];
         if (b->part == part)
-            fprintf(out, "  bar: %s: %.2f, at most %.2f: %s\n", b->what, b->value, b->limit,
+            fprintf(out, "  bar: %s: %.2f, at most %g: %s\n", b->what, b->value, b->limit,
                     is_met(b) ? "met" : "MISSED");
     }
     fprintf(out, "  kube-apiserver: %s\n", text->peer);
