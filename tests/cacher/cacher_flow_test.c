@@ -109,6 +109,24 @@ static void whom_the_window_left_behind_continues_from_storage_and_joins_again(v
     assert_int_equal(vg_cdrv_stats(&d).events_from_storage, before.events_from_storage);
 }
 
+static void what_storage_told_before_the_cache_knew_it_is_not_repeated(void **state)
+{
+    (void)state;
+    open_with((struct vg_cacher_opts){.events_min = 1, .events_max = 256});
+    vg_cdrv_put(&d, KIND_PODS, &(struct vg_pod){.ns = "b", .name = "x"});
+    write_pods(1500);
+    vg_cdrv_sync(&d);
+    vg_cdrv_put(&d, KIND_PODS, &(struct vg_pod){.ns = "b", .name = "y"}); /* the feed sleeps */
+    vg_cdrv_watch(&d, &s, vg_cdrv_predicate(KIND_PODS, "b", NULL, NULL, NULL),
+                  (struct vg_cache_watch_opts){.start = VG_WATCH_AFTER, .rev = 1});
+    vg_cdrv_wait_frames(&d, &s, 2);
+    vg_cdrv_turn_ports(&d);
+    vg_cdrv_sync(&d);
+    vg_cdrv_put(&d, KIND_PODS, &(struct vg_pod){.ns = "b", .name = "z"});
+    vg_cdrv_sync(&d);
+    vg_csink_expect(&s, "ADDED b/x@2", "ADDED b/y@1503", "ADDED b/z@1504", NULL);
+}
+
 static void half_a_revision_is_continued_from_storage_without_a_repeat(void **state)
 {
     (void)state;
@@ -346,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_full_sink_gets_exactly_the_rest_when_it_drains),
         TEST(whom_the_window_left_behind_continues_from_storage_and_joins_again),
+        TEST(what_storage_told_before_the_cache_knew_it_is_not_repeated),
         TEST(half_a_revision_is_continued_from_storage_without_a_repeat),
         TEST(compaction_beyond_a_reader_ends_it_as_expired),
         TEST(a_start_below_compaction_is_refused_with_the_oldest),
