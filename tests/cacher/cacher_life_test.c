@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cacher_driver.h"
+#include "server/cacher/cacher_int.h"
 
 static struct vg_cdrv d;
 static struct vg_csink s, other;
@@ -153,6 +154,33 @@ static void what_was_lost_is_resumed_exactly(void **state)
     vg_csink_expect(&s, "ADDED a/lost@3", NULL);
 }
 
+static void compaction_during_the_refill_lists_anew(void **state)
+{
+    (void)state;
+    struct vg_cache_snapshot snap;
+    open_with(NULL);
+    for (int i = 0; i < 20; i++)
+        put(KIND_PODS, i % 2 ? "p1" : "p2");
+    vg_cdrv_close_cacher(&d);
+    d.opts.storage = d.store.store;
+    assert_int_equal(vg_cacher_open(&d.opts, d.feed, &d.c), 0);
+    while (d.c->state != FEED_FILLING)
+        vg_loop_turn(d.feed, true);
+    assert_int_equal(vg_drv_compact(&d.store, 15, NULL), 0); /* what it is about to read */
+    while (d.c->state == FEED_FILLING)
+        vg_loop_turn(d.feed, true);
+    assert_int_equal(d.c->state, FEED_WAITING);
+    assert_false(vg_cacher_is_ready(d.c));
+    vg_cdrv_advance_ms(&d, 1000);
+    vg_cdrv_wait_ready(&d);
+    assert_int_equal(vg_cdrv_stats(&d).relists, 1);
+    assert_int_equal(vg_cache_newest(d.c, KIND_PODS, &snap), 0);
+    assert_int_equal(snap.rev, 21);
+    assert_int_equal(vg_root_count(snap.root), 2);
+    vg_cache_snapshot_done(&snap);
+    vg_cdrv_open_ports(&d);
+}
+
 /* ---- kinds without a cache ---- */
 
 static void play(bool is_uncached, struct vg_csink *sinks, size_t n)
@@ -206,6 +234,38 @@ static void results_are_equal_with_the_cache_on_and_off(void **state)
 }
 
 /* ---- leaks and lack ---- */
+
+static void a_thousand_slow_readers_pin_a_frame_each_and_no_more(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    struct vg_csink *sinks = calloc(N, sizeof *sinks);
+    assert_non_null(sinks);
+    open_with(&(struct vg_cdrv_opts){.cacher = {.events_min = 1, .events_max = 256}});
+    for (int i = 0; i < N; i++) {
+        vg_csink_init(&sinks[i]);
+        sinks[i].full_after = 1;
+        vg_cdrv_watch(&d, &sinks[i], everything(KIND_PODS),
+                      (struct vg_cache_watch_opts){.start = VG_WATCH_NOW});
+    }
+    vg_cdrv_turn_ports(&d);
+    put(KIND_PODS, "p");
+    vg_cdrv_sync(&d);
+    uint64_t pinned = vg_cdrv_stats(&d).pinned_bytes;
+    for (int i = 0; i < 3000; i++)
+        put(KIND_PODS, "p");
+    vg_cdrv_sync(&d);
+    vg_cdrv_sync_feed(&d); /* takes back what the port has let go of */
+    struct vg_cache_kind_stats stats;
+    vg_cacher_kind_stats(d.c, KIND_PODS, &stats);
+    assert_int_equal(vg_cdrv_stats(&d).pinned_bytes, pinned);
+    assert_true(stats.events <= 512);
+    assert_true(stats.tree.roots <= 512 + 2);
+    assert_true(stats.tree.recs_retired <= 512 + 2);
+    for (int i = 0; i < N; i++)
+        vg_csink_done(&sinks[i]);
+    free(sinks);
+}
 
 static void a_hundred_thousand_watchers_come_and_go(void **state)
 {
@@ -307,6 +367,8 @@ int main(void)
         TEST(a_watcher_resumes_after_a_kill_without_a_list),
         TEST(an_old_revision_resumes_from_storage_when_the_refill_is_short),
         TEST(lost_continuity_ends_cached_watchers_only),
+        TEST(compaction_during_the_refill_lists_anew),
+        TEST(a_thousand_slow_readers_pin_a_frame_each_and_no_more),
         TEST(what_was_lost_is_resumed_exactly),
         cmocka_unit_test(results_are_equal_with_the_cache_on_and_off),
         TEST(a_hundred_thousand_watchers_come_and_go),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/cacher/cacher_int.h"
 #include "test_support.h"
 
 static const char *const namespaces[MODEL_NAMESPACES] = {"a", "b", "c", "d"};
@@ -169,6 +170,16 @@ const struct model_event *model_next(const struct model *m, size_t kind,
             return e;
     }
     return NULL;
+}
+
+void model_check_cache(struct vg_cdrv *d)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        vg_history_check(&d->c->kinds[i].history);
+        vg_tree_check(d->c->kinds[i].tree);
+        if (d->c->kinds[i].by_trigger)
+            vg_tree_check(d->c->kinds[i].by_trigger);
+    }
 }
 
 bool model_frame_is(const char *frame, const char *type, const char *text)

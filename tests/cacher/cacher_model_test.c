@@ -412,6 +412,8 @@ static void step(struct run *r)
     }
     if (below(r, 30) == 0)
         judge_snapshots(r);
+    if (!is_threaded && below(r, 100) == 0)
+        model_check_cache(&r->d);
     if (below(r, 300) == 0)
         compact_some(r);
     if (!is_threaded && below(r, 150) == 0)
