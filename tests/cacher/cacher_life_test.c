@@ -296,43 +296,80 @@ static void a_hundred_thousand_watchers_come_and_go(void **state)
     free(sinks);
 }
 
-/* With the n-th allocation of the loops failing, streams are exact or ended. */
+/* Watch, write and read on with the n-th allocation of the loops failing. True: it struck. */
+static bool strike(bool is_uncached, enum vg_watch_start start, uint64_t n)
+{
+    open_with(&(struct vg_cdrv_opts){.pods_uncached = is_uncached});
+    put(KIND_PODS, "p1");
+    vg_cdrv_sync(&d);
+    struct vg_cache_watch_opts o = {.start = start, .rev = 1};
+    struct vg_obj_predicate *p = vg_cdrv_predicate(KIND_PODS, "a", NULL, NULL, NULL);
+    struct vg_op op = vg_cdrv_put_op(KIND_PODS, &(struct vg_pod){.ns = "a", .name = "p2"});
+    s.full_after = 1;
+    (void)vg_alloc_fail_at(n, 0);
+    int err = vg_cdrv_try_watch(&d, 0, &s, p, o);
+    if (err == 0)
+        vg_cdrv_wait_frames(&d, &s, 1);
+    assert_int_equal(vg_drv_run(&d.store, &op, 1, NULL), 0); /* allocates elsewhere */
+    while (vg_cacher_revision(d.c) < 3 && vg_cacher_is_ready(d.c))
+        vg_loop_turn(d.feed, true);
+    while (err == 0 && !s.is_ended && s.n < 2) {
+        vg_csink_drain(&s);
+        vg_cdrv_wait_frames(&d, &s, s.n + (s.n < 2));
+    }
+    bool has_struck = vg_alloc_fail_at(0, 0) >= n;
+    assert_true(err == 0 || (err == -ENOMEM && has_struck));
+    if (err == 0 && !s.is_ended)
+        vg_csink_expect(&s, "ADDED a/p1@2", "ADDED a/p2@3", NULL);
+    else if (err == 0)
+        assert_true(s.why == VG_END_INTERNAL || s.why == VG_END_CONTINUITY);
+    close_all(NULL);
+    return has_struck;
+}
+
 static void lack_of_memory_ends_streams_or_leaves_them_exact(void **state)
 {
     (void)state;
+    static const enum vg_watch_start starts[] = {VG_WATCH_AFTER, VG_WATCH_STATE};
+    for (int k = 0; k < 4; k++) {
+        uint64_t n = 1;
+        while (strike(k / 2, starts[k % 2], n))
+            n++;
+        assert_true(n > 3);
+    }
+    open_with(NULL); /* for the teardown */
+}
+
+/* The feed's n-th allocation fails while it lists and fills: it tries again and gets there. */
+static void a_start_without_memory_is_tried_again(void **state)
+{
+    (void)state;
     uint64_t n_struck = 0;
+    open_with(NULL);
+    for (int i = 0; i < 30; i++)
+        vg_cdrv_put(&d, KIND_PODS,
+                    &(struct vg_pod){.ns = "a", .name = i % 3 ? "p" : "q", .node = "n", .n = i});
     for (uint64_t n = 1; n < 60; n++) {
-        open_with(&(struct vg_cdrv_opts){.cacher = {.events_min = 1, .events_max = 1}});
-        put(KIND_PODS, "p1");
-        vg_cdrv_sync(&d);
-        (void)vg_alloc_fail_at(0, 0);
-        struct vg_cache_watch_opts o = {.start = VG_WATCH_AFTER, .rev = 1};
-        struct vg_obj_predicate *p = vg_cdrv_predicate(KIND_PODS, "a", NULL, NULL, NULL);
-        s.full_after = 1;
+        struct vg_cache_snapshot snap;
+        vg_cdrv_close_cacher(&d);
+        assert_int_equal(vg_cacher_open(&d.opts, d.feed, &d.c), 0);
         (void)vg_alloc_fail_at(n, 0);
-        int err = vg_cdrv_try_watch(&d, 0, &s, p, o);
-        if (err == 0) {
-            vg_cdrv_turn_ports(&d);
-            (void)vg_alloc_fail_at(0, 0);
-            put(KIND_PODS, "p2"); /* the writer is not what is tested */
-            (void)vg_alloc_fail_at(n, 0);
-            while (vg_cacher_revision(d.c) < 3 && vg_cacher_is_ready(d.c))
-                vg_loop_turn(d.feed, true);
-            for (int i = 0; i < 4; i++) {
-                vg_cdrv_turn_ports(&d);
-                vg_csink_drain(&s);
-            }
-        }
+        while (!vg_cacher_is_ready(d.c) && d.c->state != FEED_WAITING)
+            vg_loop_turn(d.feed, true);
         n_struck += vg_alloc_fail_at(0, 0) >= n;
-        assert_true(err == 0 || err == -ENOMEM);
-        if (err == 0 && !s.is_ended)
-            vg_csink_expect(&s, "ADDED a/p1@2", "ADDED a/p2@3", NULL);
-        else if (err == 0)
-            assert_true(s.why == VG_END_INTERNAL || s.why == VG_END_CONTINUITY);
-        close_all(NULL);
+        while (!vg_cacher_is_ready(d.c))
+            if (d.c->state == FEED_WAITING)
+                vg_cdrv_advance_ms(&d, 1000);
+            else
+                vg_loop_turn(d.feed, true);
+        assert_int_equal(vg_cache_newest(d.c, KIND_PODS, &snap), 0);
+        assert_int_equal(vg_root_count(snap.root), 2);
+        assert_int_equal(vg_root_count(snap.trigger), 2);
+        assert_int_equal(snap.rev, 31);
+        vg_cache_snapshot_done(&snap);
+        vg_history_check(&d.c->kinds[KIND_PODS].history);
     }
     assert_true(n_struck > 5);
-    open_with(NULL); /* for the teardown */
 }
 
 static void opening_without_memory_says_so(void **state)
@@ -373,6 +410,7 @@ int main(void)
         cmocka_unit_test(results_are_equal_with_the_cache_on_and_off),
         TEST(a_hundred_thousand_watchers_come_and_go),
         TEST(lack_of_memory_ends_streams_or_leaves_them_exact),
+        TEST(a_start_without_memory_is_tried_again),
         TEST(opening_without_memory_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

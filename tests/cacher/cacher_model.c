@@ -94,6 +94,11 @@ size_t model_after(const struct model *m, vg_rev rev)
     return lo;
 }
 
+bool model_is_tie(const struct model *m, vg_rev rev)
+{
+    return model_after(m, rev) - model_after(m, rev - 1) > 1;
+}
+
 const struct model_event *model_at(const struct model *m, size_t kind, int key, vg_rev rev)
 {
     int at = m->newest[kind][key];

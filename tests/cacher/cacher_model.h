@@ -44,6 +44,8 @@ void model_add(struct model *m, size_t kind, int key, struct model_content now, 
 bool model_has(const struct model *m, size_t kind, int key);
 /* The first event of the log above `rev`. */
 size_t model_after(const struct model *m, vg_rev rev);
+/* Has the revision several changes? Then one who was told of some of them needs the whole of it. */
+bool model_is_tie(const struct model *m, vg_rev rev);
 /* What a key held at `rev`: the event that put it, or NULL. */
 const struct model_event *model_at(const struct model *m, size_t kind, int key, vg_rev rev);
 

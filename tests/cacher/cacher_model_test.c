@@ -157,7 +157,7 @@ static void judge_end(struct run *r, struct client *c)
     switch (c->sink.why) {
     case VG_END_EXPIRED:
         r->expired++;
-        if (c->last >= c->sink.oldest || c->sink.oldest > vg_storage_compacted(r->d.store.store))
+        if (c->last - model_is_tie(&r->m, c->last) >= c->sink.oldest)
             wrong(c, "expired without need", NULL);
         break;
     case VG_END_CONTINUITY:
