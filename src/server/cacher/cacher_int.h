@@ -148,11 +148,14 @@ struct vg_told {
     vg_rev rev;
     struct vg_change *change; /* holds the forms; NULL: none are kept */
     struct vg_obj_header now, before;
+    bool is_matching;          /* both contents are known to match; `before` was not read */
     struct vg_frame frames[4]; /* by enum vg_obj_change, of the stored JSON */
     bool has_frame[4];
 };
 void vg_told_init(struct vg_told *t, const struct vg_rec *rec, const struct vg_rec *prev,
                   struct vg_change *change);
+/* A put of which is known that the watcher's predicate matches it, and what it replaced. */
+void vg_told_init_matching(struct vg_told *t, struct vg_change *change);
 /* An object of a state, as ADDED at its own revision. */
 void vg_told_init_state(struct vg_told *t, const struct vg_rec *rec);
 enum vg_obj_change vg_told_change(const struct vg_told *t, const struct vg_obj_predicate *p);
@@ -187,6 +190,7 @@ struct vg_cache_port {
     struct vg_mail wake_mail;
     _Atomic bool woken;
     bool is_closing;
+    bool yields;              /* a form is being made elsewhere: look again in the next turn */
     struct interest *walking; /* a list of the index that must stay, even if it gets empty */
     vg_rev seen;
     struct vg_port_kind *kinds;

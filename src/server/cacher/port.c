@@ -181,6 +181,7 @@ static void catch_up(struct vg_cache_port *p, bool had_live_work)
     uint64_t start = vg_cacher_now_ns(p->c);
     refill(p, start);
     int64_t used = 0, may_use = TURN_MAX_NS;
+    p->yields = false;
     if (had_live_work)
         may_use = VG_MIN(may_use, p->budget_ns);
     while (used < may_use && !vg_list_is_empty(&p->behind)) {
@@ -189,7 +190,7 @@ static void catch_up(struct vg_cache_port *p, bool had_live_work)
         if (vg_replay_step(w) && w->state == WATCHER_BEHIND)
             vg_list_push_back(&p->behind, &w->link);
         used = (int64_t)(vg_cacher_now_ns(p->c) - start);
-        if (vg_tail_has_next(&p->cursor))
+        if (vg_tail_has_next(&p->cursor) || p->yields)
             break;
     }
     if (had_live_work)
