@@ -266,6 +266,44 @@ static void one_body_is_made_per_event_form_and_content(void **state)
     }
 }
 
+/* The other port comes for the form while it is being made. */
+static int make_form_slowly(void *arg, uint32_t form, const struct vg_rec *rec, vg_rev rev,
+                            struct vg_buf *out)
+{
+    for (int i = 0; i < 3; i++)
+        vg_loop_turn(d.loops[1], false);
+    return make_form(arg, form, rec, rev, out);
+}
+
+static void a_form_that_is_being_made_is_waited_for_without_holding_the_loop(void **state)
+{
+    (void)state;
+    struct vg_csink sinks[2];
+    vg_cdrv_open(&d,
+                 &(struct vg_cdrv_opts){.n_ports = 2, .cacher = {.make_form = make_form_slowly}});
+    for (size_t i = 0; i < 2; i++) {
+        vg_csink_init(&sinks[i]);
+        assert_int_equal(
+            vg_cdrv_try_watch(&d, i, &sinks[i],
+                              vg_cdrv_predicate(KIND_PODS, i ? "a" : NULL, NULL, NULL, NULL),
+                              (struct vg_cache_watch_opts){.start = VG_WATCH_NOW, .form = 1}),
+            0);
+    }
+    vg_cdrv_turn_ports(&d);
+    vg_cdrv_put(&d, KIND_PODS, &(struct vg_pod){.ns = "a", .name = "p"});
+    vg_cdrv_sync_feed(&d);
+    vg_loop_turn(d.loops[0], false);
+    assert_int_equal(sinks[0].n, 1);
+    assert_int_equal(sinks[1].n, 0); /* it was told to come again */
+    vg_cdrv_turn_ports(&d);
+    assert_int_equal(sinks[1].n, 1);
+    assert_string_equal(sinks[0].frames[0], sinks[1].frames[0]);
+    assert_int_equal(vg_cdrv_stats(&d).bodies_made, 1);
+    assert_int_equal(vg_cdrv_stats(&d).bodies_shared, 1);
+    for (int i = 0; i < 2; i++)
+        vg_csink_done(&sinks[i]);
+}
+
 static void forms_beyond_the_budget_are_made_for_each(void **state)
 {
     (void)state;
@@ -299,6 +337,7 @@ int main(void)
         TEST(an_older_revision_is_read_exactly),
         TEST(a_wait_ends_when_the_cache_is_fresh_or_time_is_up),
         TEST(one_body_is_made_per_event_form_and_content),
+        TEST(a_form_that_is_being_made_is_waited_for_without_holding_the_loop),
         TEST(forms_beyond_the_budget_are_made_for_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
