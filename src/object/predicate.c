@@ -221,6 +221,12 @@ bool vg_obj_predicate_is_all(const struct vg_obj_predicate *p)
     return p->ns.n == 0 && p->name.n == 0 && !p->has_fields && !p->has_labels;
 }
 
+bool vg_obj_predicate_is_trigger(const struct vg_obj_predicate *p)
+{
+    return p->pin_trigger.is_set && vg_field_selector_count(p->fields) == 1 && p->ns.n == 0 &&
+           p->name.n == 0 && !p->has_labels;
+}
+
 enum vg_obj_change vg_obj_predicate_change(const struct vg_obj_predicate *p,
                                            const struct vg_obj_header *before,
                                            const struct vg_obj_header *after)

@@ -40,6 +40,8 @@ struct vg_obj_predicate *vg_obj_predicate_unref(const struct vg_obj_predicate *p
 bool vg_obj_predicate_matches(const struct vg_obj_predicate *p, const struct vg_obj_header *h);
 /* Does every object match? */
 bool vg_obj_predicate_is_all(const struct vg_obj_predicate *p);
+/* Does every object match that has the pinned trigger value? False also when none is pinned. */
+bool vg_obj_predicate_is_trigger(const struct vg_obj_predicate *p);
 
 /* What a watcher with this predicate is told of a change from `before` to `after`; NULL: absent. */
 enum vg_obj_change vg_obj_predicate_change(const struct vg_obj_predicate *p,

@@ -141,6 +141,32 @@ static void what_is_pinned_is_known(void **state)
     }
 }
 
+static void the_trigger_alone_is_told_from_more(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ns, *name, *labels, *fields;
+        bool is_trigger;
+    } cases[] = {
+        {"", "", "", "spec.nodeName=n1", true},
+        {"", "", "", "spec.nodeName=", true},
+        {"", "", "", "", false},
+        {"", "", "", "spec.nodeName!=n1", false},
+        {"", "", "", "status.phase=Running", false},
+        {"", "", "", "spec.nodeName=n1,spec.nodeName=n2", false},
+        {"", "", "", "spec.nodeName=n1,status.phase=Running", false},
+        {"ns", "", "", "spec.nodeName=n1", false},
+        {"", "web-0", "", "spec.nodeName=n1", false},
+        {"", "", "app=web", "spec.nodeName=n1", false},
+    };
+    for (size_t i = 0; i < VG_ARRAY_LEN(cases); i++) {
+        struct vg_obj_predicate *p =
+            predicate(cases[i].ns, cases[i].name, cases[i].labels, cases[i].fields);
+        assert_int_equal(vg_obj_predicate_is_trigger(p), cases[i].is_trigger);
+        vg_obj_predicate_unref(p);
+    }
+}
+
 static void a_kind_without_trigger_pins_none(void **state)
 {
     (void)state;
@@ -315,6 +341,7 @@ int main(void)
         cmocka_unit_test(without_selectors_everything_matches),
         cmocka_unit_test(selectors_of_nothing_match_nothing),
         cmocka_unit_test(what_is_pinned_is_known),
+        cmocka_unit_test(the_trigger_alone_is_told_from_more),
         cmocka_unit_test(a_kind_without_trigger_pins_none),
         cmocka_unit_test(fields_that_the_kind_has_not_are_refused),
         cmocka_unit_test(a_selector_resolved_elsewhere_is_taken_by_its_indexes),

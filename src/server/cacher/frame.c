@@ -61,11 +61,19 @@ void vg_told_init(struct vg_told *t, const struct vg_rec *rec, const struct vg_r
     t->prev = prev;
     t->rev = rec->rev;
     t->change = change;
+    t->is_matching = false;
     memset(t->has_frame, 0, sizeof t->has_frame);
     if (t->rec)
         vg_rec_read(t->rec, &t->now);
     if (t->prev)
         vg_rec_read(t->prev, &t->before);
+}
+
+void vg_told_init_matching(struct vg_told *t, struct vg_change *change)
+{
+    vg_told_init(t, change->rec, NULL, change);
+    t->prev = change->prev;
+    t->is_matching = true;
 }
 
 void vg_told_init_state(struct vg_told *t, const struct vg_rec *rec)
@@ -75,6 +83,8 @@ void vg_told_init_state(struct vg_told *t, const struct vg_rec *rec)
 
 enum vg_obj_change vg_told_change(const struct vg_told *t, const struct vg_obj_predicate *p)
 {
+    if (t->is_matching)
+        return t->prev ? VG_OBJ_MODIFIED : VG_OBJ_ADDED;
     return vg_obj_predicate_change(p, t->prev ? &t->before : NULL, t->rec ? &t->now : NULL);
 }
 

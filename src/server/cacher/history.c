@@ -232,11 +232,12 @@ int vg_history_append(struct vg_history *h, const struct vg_rec *rec, const stru
         s = last_segment(h);
     }
     struct vg_change *c = &s->changes[s->n];
-    *c = (struct vg_change){.rec = rec, .prev = prev, .at_ms = now_ms};
+    *c = (struct vg_change){.rec = rec, .prev = prev, .rev = rec->rev, .at_ms = now_ms};
     struct values v = values_of(h, c);
     c->same_namespace = v.has_ns ? newest(&h->by_namespace, v.ns) : 0;
     c->same_trigger = v.has_trigger ? newest(&h->by_trigger, v.trigger) : 0;
     c->same_trigger_old = v.has_old ? newest(&h->by_trigger, v.trigger_old) : 0;
+    c->keeps_trigger = !v.has_old;
     int r = note_links(h, &v, h->next + 1);
     if (r < 0) {
         take_back_links(h, &v, c);
@@ -306,7 +307,7 @@ void vg_history_evict(struct vg_history *h, int64_t now_ms)
         return; /* out of memory: keeping is no error; the next call tries again */
     const struct vg_segment *last = h->view->segments[n - 1];
     v->oldest = last->first + last->n;
-    v->oldest_rev = last->changes[last->n - 1].rec->rev;
+    v->oldest_rev = last->changes[last->n - 1].rev;
     for (size_t i = 0; i < n; i++) {
         forget_values(h, h->view->segments[i]);
         h->bytes -= h->view->segments[i]->bytes;
@@ -332,7 +333,7 @@ uint64_t vg_history_after(const struct vg_history_view *v, uint64_t end, vg_rev 
     uint64_t lo = v->oldest, hi = end;
     while (lo < hi) {
         uint64_t mid = lo + (hi - lo) / 2;
-        if (vg_history_at(v, mid)->rec->rev <= rev)
+        if (vg_history_at(v, mid)->rev <= rev)
             lo = mid + 1;
         else
             hi = mid;

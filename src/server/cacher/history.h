@@ -34,12 +34,14 @@ typedef uint64_t vg_link;
 struct vg_change {
     const struct vg_rec *rec;  /* the change; a delete has no value of its own */
     const struct vg_rec *prev; /* what it replaced or deleted; NULL for a create */
+    vg_rev rev;                /* of rec: a search or a look ahead touches no record */
     /* State of the kind after the batch that this change ends; NULL inside a batch. */
     struct vg_root *root;
     int64_t at_ms; /* monotonic time of arrival */
     vg_link same_namespace;
     vg_link same_trigger;     /* with the trigger value of rec */
     vg_link same_trigger_old; /* with that of prev, where it differs */
+    bool keeps_trigger;       /* rec has the trigger value of prev, or one of them is absent */
     struct vg_forms forms;    /* encodings made so far */
 };
 

@@ -19,6 +19,7 @@ struct replay {
     struct vg_tail_hold hold;
     uint64_t *seqs;
     bool use_links;
+    bool links_decide; /* what its links lead to matches: the trigger is all that it asks for */
     size_t n_seqs, at, seqs_cap; /* FROM_LIST uses `at` too */
     /* FROM_STORAGE: changes that came and could not be told yet. */
     struct vg_watch *watch;
