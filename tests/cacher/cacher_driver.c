@@ -144,6 +144,26 @@ void vg_cdrv_close(struct vg_cdrv *d)
 
 /* ---- turning ---- */
 
+void vg_cdrv_start_threads(struct vg_cdrv *d)
+{
+    if (!d->is_threaded)
+        return;
+    int err = vg_loop_start(d->feed, "feed");
+    for (size_t i = 0; i < d->n_ports; i++)
+        err = err < 0 ? err : vg_loop_start(d->loops[i], "port");
+    if (err < 0)
+        vg_drv_die("threads", err);
+}
+
+void vg_cdrv_stop_threads(struct vg_cdrv *d)
+{
+    if (!d->is_threaded)
+        return;
+    vg_loop_stop(d->feed);
+    for (size_t i = 0; i < d->n_ports; i++)
+        vg_loop_stop(d->loops[i]);
+}
+
 bool vg_cdrv_turn_feed(struct vg_cdrv *d)
 {
     return vg_loop_turn(d->feed, false);

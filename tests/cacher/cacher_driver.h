@@ -45,6 +45,11 @@ void vg_cdrv_close_cacher(struct vg_cdrv *d);
 void vg_cdrv_open_again(struct vg_cdrv *d);
 void vg_cdrv_close(struct vg_cdrv *d);
 
+/* Give the feed and every port a thread, and take them back; nothing in a driver without threads.
+ */
+void vg_cdrv_start_threads(struct vg_cdrv *d);
+void vg_cdrv_stop_threads(struct vg_cdrv *d);
+
 /* One turn of the feed, and of a port, that waits for nothing. */
 bool vg_cdrv_turn_feed(struct vg_cdrv *d);
 void vg_cdrv_turn_ports(struct vg_cdrv *d);
@@ -97,6 +102,8 @@ struct vg_csink {
     void *arg;
 };
 void vg_csink_init(struct vg_csink *s);
+/* Look at what is kept, which lets go of it. Before a cacher goes: bodies of forms go with it. */
+void vg_csink_look(struct vg_csink *s);
 /* Look at what is kept and say drained. */
 void vg_csink_drain(struct vg_csink *s);
 void vg_csink_clear(struct vg_csink *s); /* forget the frames */

@@ -96,7 +96,7 @@ size_t model_after(const struct model *m, vg_rev rev)
 
 bool model_is_tie(const struct model *m, vg_rev rev)
 {
-    return model_after(m, rev) - model_after(m, rev - 1) > 1;
+    return rev && model_after(m, rev) - model_after(m, rev - 1) > 1;
 }
 
 const struct model_event *model_at(const struct model *m, size_t kind, int key, vg_rev rev)
@@ -177,6 +177,18 @@ const struct model_event *model_next(const struct model *m, size_t kind,
     return NULL;
 }
 
+int model_make_form(void *arg, uint32_t form, const struct vg_rec *rec, vg_rev rev,
+                    struct vg_buf *out)
+{
+    struct vg_obj_header h;
+    struct vg_obj_splice splice;
+    (void)arg;
+    (void)form;
+    vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
+    vg_obj_splice_object(&splice, &h, rev);
+    return vg_obj_splice_append(out, &splice);
+}
+
 void model_check_cache(struct vg_cdrv *d)
 {
     for (size_t i = 0; i < KINDS; i++) {
@@ -185,6 +197,12 @@ void model_check_cache(struct vg_cdrv *d)
         if (d->c->kinds[i].by_trigger)
             vg_tree_check(d->c->kinds[i].by_trigger);
     }
+}
+
+vg_rev model_rev_of(const char *frame)
+{
+    const char *p = strstr(frame, "\"resourceVersion\":\"");
+    return p ? strtoull(p + strlen("\"resourceVersion\":\""), NULL, 10) : 0;
 }
 
 bool model_frame_is(const char *frame, const char *type, const char *text)

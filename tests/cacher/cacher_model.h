@@ -65,8 +65,12 @@ const struct model_event *model_next(const struct model *m, size_t kind,
 /* The type of that event to this watch, and the object that it shows. */
 const char *model_type(const struct model_predicate *p, const struct model_event *e);
 const char *model_text(const struct model_predicate *p, const struct model_event *e);
+/* A vg_cache_form_fn: the stored JSON, encoded anew. */
+int model_make_form(void *arg, uint32_t form, const struct vg_rec *rec, vg_rev rev,
+                    struct vg_buf *out);
 /* The invariants of histories and trees. Thread: the feed's. */
 void model_check_cache(struct vg_cdrv *d);
+vg_rev model_rev_of(const char *frame);
 /* Is the frame this type with this object? */
 bool model_frame_is(const char *frame, const char *type, const char *text);
 

@@ -1,8 +1,8 @@
 /* cacher_model_test.c - random histories against hundreds of watchers, judged event by event.
  * Every watcher must be told exactly the filtered log, in order, with the right type, bytes and
  * revision, or end for a reason that the model agrees with. Clients whose stream was cut resume
- * where they were. VG_SEED replays a run, VG_LONG=1 makes it longer.
- * Arguments: the engine; "threads" gives every port and the feed a thread of its own. */
+ * where they were. VG_SEED replays a run, VG_LONG=1 makes it longer. Arguments: the engine;
+ * "threads" gives every port and the feed a thread of its own. */
 #include "test_support.h"
 
 #include <sched.h>
@@ -79,12 +79,6 @@ static _Noreturn void wrong(const struct client *c, const char *what, const char
     abort();
 }
 
-static vg_rev rev_of(const char *frame)
-{
-    const char *p = strstr(frame, "\"resourceVersion\":\"");
-    return p ? strtoull(p + strlen("\"resourceVersion\":\""), NULL, 10) : 0;
-}
-
 /* The frames before the end bookmark are the state at its revision, in key order. */
 static void judge_state(struct run *r, struct client *c, size_t n_frames, vg_rev rev)
 {
@@ -130,7 +124,7 @@ static void judge_event(struct run *r, struct client *c, const char *frame)
 static void judge_bookmark(struct run *r, struct client *c, const char *frame)
 {
     const struct model_event *e = next_event(r, c);
-    if (rev_of(frame) < c->last || (e && e->rev <= rev_of(frame)))
+    if (model_rev_of(frame) < c->last || (e && e->rev <= model_rev_of(frame)))
         wrong(c, "a bookmark too early:", frame);
 }
 
@@ -140,7 +134,7 @@ static void judge_frames(struct run *r, struct client *c)
         const char *frame = c->sink.frames[i];
         bool is_bookmark = strncmp(frame, "{\"type\":\"BOOKMARK\"", 18) == 0;
         if (is_bookmark && strstr(frame, "initial-events-end"))
-            judge_state(r, c, i, rev_of(frame));
+            judge_state(r, c, i, model_rev_of(frame));
         else if (!c->is_based)
             continue; /* part of a state: judged at its end */
         else if (is_bookmark)
@@ -191,6 +185,7 @@ static void open_watch(struct run *r, struct client *c, enum vg_watch_start star
         .rev = rev,
         .with_bookmarks = true,
         .with_end_bookmark = true,
+        .form = (uint32_t)below(r, 3), /* all of them look alike */
     };
     close_sink(c);
     c->sink.full_after = c->speed == FOR_EVER ? 2 : (size_t)c->speed;
@@ -325,28 +320,11 @@ static void lose_place(struct run *r)
     vg_cdrv_wait_ready(&r->d);
 }
 
-static void stop_threads(struct run *r)
-{
-    if (!is_threaded)
-        return;
-    vg_loop_stop(r->d.feed);
-    for (size_t i = 0; i < r->d.n_ports; i++)
-        vg_loop_stop(r->d.loops[i]);
-}
-
-static void start_threads(struct run *r)
-{
-    if (!is_threaded)
-        return;
-    int err = vg_loop_start(r->d.feed, "feed");
-    for (size_t i = 0; i < r->d.n_ports; i++)
-        err = err < 0 ? err : vg_loop_start(r->d.loops[i], "port");
-    assert_int_equal(err, 0);
-}
-
 static void restart(struct run *r)
 {
-    stop_threads(r);
+    vg_cdrv_stop_threads(&r->d);
+    for (size_t i = 0; i < r->n_clients; i++)
+        vg_csink_look(&r->clients[i].sink);
     vg_cdrv_close_cacher(&r->d);
     if (vg_drv_engine_has(engine, VG_DRV_DURABLE)) {
         if (below(r, 2))
@@ -355,7 +333,7 @@ static void restart(struct run *r)
             vg_drv_reopen_killed(&r->d.store);
     }
     vg_cdrv_open_again(&r->d);
-    start_threads(r);
+    vg_cdrv_start_threads(&r->d);
 }
 
 /* ---- snapshots ---- */
@@ -430,6 +408,16 @@ static void look_to_the_end(struct run *r, struct client *c)
     c->is_complete = !c->is_open || c->speed == FOR_EVER || (c->is_based && !next_event(r, c));
 }
 
+static void turn_all(struct run *r)
+{
+    if (is_threaded) {
+        sched_yield();
+        return;
+    }
+    vg_loop_turn(r->d.feed, false);
+    vg_cdrv_turn_ports(&r->d);
+}
+
 static void finish(struct run *r)
 {
     vg_drv_watchdog("every stream to be complete");
@@ -439,12 +427,7 @@ static void finish(struct run *r)
             on_port(r, c, look_to_the_end);
             if (c->is_complete)
                 break;
-            if (is_threaded) {
-                sched_yield();
-            } else {
-                vg_loop_turn(r->d.feed, false);
-                vg_cdrv_turn_ports(&r->d);
-            }
+            turn_all(r);
         }
     }
     vg_drv_watchdog(NULL);
@@ -458,7 +441,12 @@ static void every_stream_is_the_filtered_log(void **state)
         .engine = engine,
         .n_ports = 3,
         .is_threaded = is_threaded,
-        .cacher = {.events_min = 100, .events_max = 600, .window_ms = 20000, .refill_max = 900},
+        .cacher = {.events_min = 100,
+                   .events_max = 600,
+                   .window_ms = 20000,
+                   .refill_max = 900,
+                   .make_form = model_make_form,
+                   .form_bytes_max = 50000},
         .storage = {.unsafe_no_fsync = true},
     };
     vg_rng_seed(&r.rng, vg_test_seed());
@@ -471,12 +459,12 @@ static void every_stream_is_the_filtered_log(void **state)
         r.clients[i].port = i % 3;
     }
     vg_cdrv_open(&r.d, &o);
-    start_threads(&r);
+    vg_cdrv_start_threads(&r.d);
     int steps = vg_test_is_long() ? 60000 : is_threaded ? 2500 : 4000;
     for (int i = 0; i < steps; i++)
         step(&r);
     finish(&r);
-    stop_threads(&r);
+    vg_cdrv_stop_threads(&r.d);
     struct vg_cacher_stats s = vg_cdrv_stats(&r.d);
     printf("events=%zu told=%llu replayed=%llu from_storage=%llu resumed=%llu expired=%llu\n",
            r.m.n, (unsigned long long)r.told, (unsigned long long)s.events_replayed,

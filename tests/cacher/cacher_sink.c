@@ -33,7 +33,7 @@ static void look_at(struct vg_csink *s, const struct vg_frame *f)
     s->frames[s->n++] = text;
 }
 
-static void look_at_kept(struct vg_csink *s)
+void vg_csink_look(struct vg_csink *s)
 {
     int64_t pinned = 0;
     for (size_t i = 0; i < s->n_kept; i++) {
@@ -93,7 +93,7 @@ void vg_csink_init(struct vg_csink *s)
 
 void vg_csink_drain(struct vg_csink *s)
 {
-    look_at_kept(s);
+    vg_csink_look(s);
     if (s->w)
         vg_cache_watcher_drained(s->w);
 }
@@ -109,7 +109,7 @@ void vg_csink_done(struct vg_csink *s)
 {
     if (s->w)
         vg_cache_watcher_stop(vg_steal(s->w));
-    look_at_kept(s);
+    vg_csink_look(s);
     vg_csink_clear(s);
     free(s->kept);
     free(s->frames);
