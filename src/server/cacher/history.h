@@ -14,7 +14,8 @@
  *   H3 a change below the number that a reader was given does not change any more, but for its
  *      forms, which are made once.
  *   H4 the oldest sequence never falls; `oldest_rev` is the revision after which the tail is whole:
- *      a reader that has seen it, or more, needs nothing that was evicted. */
+ *      a reader that has seen it, or more, needs nothing that was evicted.
+ *   H5 `rev` and `keeps_trigger` say of a change what its records say. */
 #ifndef VG_CACHER_HISTORY_H
 #define VG_CACHER_HISTORY_H
 

@@ -62,7 +62,9 @@ static void check_links(struct vg_history *h, const struct vg_change *c, uint64_
         return;
     struct vg_slice now = h->trigger(subject(c), h->arg);
     check_link(h, c->same_trigger, seq, has_trigger, now);
-    if (c->prev && !vg_slice_eq(now, h->trigger(c->prev, h->arg)))
+    bool keeps = !c->prev || vg_slice_eq(now, h->trigger(c->prev, h->arg));
+    must(c->keeps_trigger == keeps, "H5 is broken", seq);
+    if (!keeps)
         check_link(h, c->same_trigger_old, seq, has_trigger, h->trigger(c->prev, h->arg));
     must(vg_history_newest_trigger(h, now) == search(h, h->next, has_trigger, now),
          "the newest with a value is not", seq);
@@ -84,6 +86,7 @@ void vg_history_check(struct vg_history *h)
         if (seq > h->view->oldest)
             must(is_before(vg_history_at(h->view, seq - 1), c), "H1 is broken", seq);
         must(c->rec->rev >= h->view->oldest_rev, "H4 is broken", seq);
+        must(c->rev == c->rec->rev, "H5 is broken", seq);
         check_links(h, c, seq);
     }
 }
