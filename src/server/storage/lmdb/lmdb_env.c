@@ -28,6 +28,8 @@ int vg_lmdb_err(int rc)
         return VIGIL_E_STORE_DAMAGED;
     case MDB_READERS_FULL:
         return VIGIL_E_BUSY;
+    case MDB_PANIC: /* a commit failed on the disk; the flusher is about to reopen */
+        return -EIO;
     default:
         return rc > 0 ? -rc : VIGIL_E_INTERNAL;
     }
