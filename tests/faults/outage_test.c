@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "disk_shim.h"
@@ -85,11 +86,13 @@ static int fill(struct vg_drv *d, int from, struct vg_status *ret_status)
 static void wait_until_writable(struct vg_drv *d, int i)
 {
     struct vg_status status;
-    int seconds = 0;
-    while (put(d, i, &status) < 0 && ++seconds < 20)
-        vg_drv_advance_ms(d, 1001);
-    if (seconds == 20)
-        fail_msg("writes do not resume: %s", status.message);
+    uint64_t end = vg_clock_mono_ns(vg_clock_system()) + 30 * VG_NS_PER_S;
+    while (put(d, i, &status) < 0) {
+        vg_drv_advance_ms(d, 1001); /* it looks again every second; its threads need real time */
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        if (vg_clock_mono_ns(vg_clock_system()) > end)
+            fail_msg("writes do not resume: %s", status.message);
+    }
 }
 
 static void expect_full(const struct vg_status *status)
