@@ -131,7 +131,8 @@ struct vg_drv_watch {
     struct vg_drv_batch *batches;
     size_t n_batches, cap_batches;
     size_t batch_max;
-    vg_rev rev; /* of the newest batch */
+    vg_rev rev;   /* of the newest batch */
+    bool no_prev; /* the watch declined it */
     bool is_ended;
     int err; /* of on_end */
     vg_rev compact_rev;

@@ -57,10 +57,10 @@ static bool is_after(const struct vg_rec *a, const struct vg_rec *b)
     return a->rev > b->rev || (a->rev == b->rev && a->sub > b->sub);
 }
 
-static void check_event(const struct vg_event *e)
+static void check_event(const struct vg_event *e, bool no_prev)
 {
     check(e->rec->rev > VG_REV_EMPTY && e->rec->rev <= VG_REV_MAX, "an event has a revision");
-    check(!vg_rec_is_delete(e->rec) || e->prev, "a delete has a previous value");
+    check(no_prev || !vg_rec_is_delete(e->rec) || e->prev, "a delete has a previous value");
     if (!e->prev)
         return;
     check(vg_slice_eq(vg_rec_key(e->prev), vg_rec_key(e->rec)), "the previous value is of the key");
@@ -81,7 +81,7 @@ static void check_batch(const struct vg_drv_watch *w, const struct vg_watch_batc
 {
     check(b->rev >= w->rev, "the revision of batches never falls");
     for (size_t i = 0; i < b->n; i++) {
-        check_event(&b->events[i]);
+        check_event(&b->events[i], w->no_prev);
         check(i == 0 || is_after(b->events[i].rec, b->events[i - 1].rec), "events are in order");
     }
     if (b->n == 0)
@@ -148,7 +148,8 @@ struct vg_drv_watch *vg_drv_watch_open(struct vg_drv *d, const struct vg_watch_o
     struct vg_drv_watch *w = calloc(1, sizeof *w);
     if (!w)
         vg_drv_die("watch", -ENOMEM);
-    *w = (struct vg_drv_watch){.d = d, .batch_max = opts->batch_max ? opts->batch_max : 1000};
+    *w = (struct vg_drv_watch){
+        .d = d, .batch_max = opts->batch_max ? opts->batch_max : 1000, .no_prev = opts->no_prev};
     o.loop = d->loop;
     o.on_batch = on_batch;
     o.on_end = on_end;

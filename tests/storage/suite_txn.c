@@ -345,7 +345,40 @@ static void what_was_acknowledged_is_seen_by_the_next_read(void **state)
     }
 }
 
+static void a_transaction_may_decline_what_was_there_before(void **state)
+{
+    struct vg_drv *d = *state;
+    vg_rev first = vg_drv_put(d, "a", "1");
+    if (vg_drv_engine_has(d->engine, VG_DRV_DURABLE))
+        vg_drv_reopen(d); /* from below the tables */
+    struct vg_op op = vg_drv_put_op("a", "2", first);
+    struct vg_txn txn = {.ops = &op, .n_ops = 1, .no_prev = true};
+    assert_err(vg_drv_txn(d, &txn), 0);
+    assert_null(op.prev);
+    vg_txn_done(&txn);
+    struct vg_rec *now = vg_drv_get(d, "a", 0);
+    assert_int_equal(now->version, 2);
+    assert_int_equal(now->create_rev, first);
+    assert_int_equal(now->prev_rev, first);
+    vg_rec_unref(now);
+}
+
+static void a_conflict_brings_what_is_there_even_when_it_was_declined(void **state)
+{
+    struct vg_drv *d = *state;
+    vg_rev first = vg_drv_put(d, "a", "1");
+    struct vg_op ops[2] = {vg_drv_put_op("b", "1", 0), vg_drv_put_op("a", "2", 0)};
+    struct vg_txn txn = {.ops = ops, .n_ops = 2, .no_prev = true};
+    assert_err(vg_drv_txn(d, &txn), VIGIL_E_CONFLICT);
+    assert_int_equal(txn.failed_op, 1);
+    assert_null(ops[0].prev);
+    assert_int_equal(ops[1].prev->rev, first);
+    vg_txn_done(&txn);
+}
+
 static const struct CMUnitTest tests[] = {
+    VG_SUITE_TEST(a_transaction_may_decline_what_was_there_before),
+    VG_SUITE_TEST(a_conflict_brings_what_is_there_even_when_it_was_declined),
     VG_SUITE_TEST(a_fresh_store_is_empty_and_at_revision_one),
     VG_SUITE_TEST(the_first_change_is_revision_two_and_none_is_left_out),
     VG_SUITE_TEST(a_put_creates_a_key_and_the_next_one_updates_it),

@@ -237,7 +237,55 @@ static void many_watches_all_get_everything(void **state)
     }
 }
 
+static void put_without_prev(struct vg_drv *d, const char *key, const char *value)
+{
+    struct vg_op op = vg_drv_put_op(key, value, VG_EXPECT_ANY);
+    struct vg_txn txn = {.ops = &op, .n_ops = 1, .no_prev = true};
+    assert_err(vg_drv_txn(d, &txn), 0);
+    assert_null(op.prev);
+    vg_txn_done(&txn);
+}
+
+static void a_watch_may_decline_what_was_there_before(void **state)
+{
+    struct vg_drv *d = *state;
+    struct vg_watch_opts opts = {.keys = vg_drv_all(), .no_prev = true};
+    struct vg_drv_watch *live = vg_drv_watch_open(d, &opts);
+    put_without_prev(d, "a", "1");
+    put_without_prev(d, "a", "2");
+    vg_drv_delete(d, "a");
+    opts.from = 2;
+    struct vg_drv_watch *replay = vg_drv_watch_open(d, &opts);
+    vg_drv_watch_sync(live);
+    vg_drv_watch_sync(replay);
+    assert_int_equal(live->n_events, 3);
+    assert_int_equal(replay->n_events, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_null(live->events[i].prev);
+        assert_null(replay->events[i].prev);
+    }
+}
+
+/* Nobody wanted it when it was written: it is read when somebody does. */
+static void who_wants_it_gets_what_was_there_before_however_it_was_written(void **state)
+{
+    struct vg_drv *d = *state;
+    put_without_prev(d, "a", "1");
+    if (vg_drv_engine_has(d->engine, VG_DRV_DURABLE))
+        vg_drv_reopen(d); /* from below the tables */
+    put_without_prev(d, "a", "2");
+    struct vg_drv_watch *past = vg_drv_watch_all(d, 2);
+    struct vg_drv_watch *live = vg_drv_watch_all(d, 0);
+    put_without_prev(d, "a", "3");
+    vg_drv_watch_sync(past);
+    vg_drv_watch_sync(live);
+    assert_events(past, "2:a=1 3:a=2(1) 4:a=3(2)");
+    assert_events(live, "4:a=3(2)");
+}
+
 static const struct CMUnitTest tests[] = {
+    VG_SUITE_TEST(a_watch_may_decline_what_was_there_before),
+    VG_SUITE_TEST(who_wants_it_gets_what_was_there_before_however_it_was_written),
     VG_SUITE_TEST(a_watch_from_now_gets_what_follows),
     VG_SUITE_TEST(callbacks_do_not_come_from_within_the_call),
     VG_SUITE_TEST(a_watch_from_the_past_replays_it_and_goes_on),

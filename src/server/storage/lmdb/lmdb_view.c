@@ -2,6 +2,7 @@
  * renewed for each use. */
 #include <errno.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "lmdb_int.h"
@@ -89,18 +90,31 @@ static int renew_txn(struct vg_base_view *v)
     return rc;
 }
 
-int vg_lmdb_view_begin(struct vg_base_view *v)
+static int begin_once(struct vg_base_view *v)
 {
-    snprintf(v->damage, sizeof v->damage, "%s", vg_err_text(VIGIL_E_STORE_DAMAGED));
-    pthread_rwlock_rdlock(&v->l->env_lock);
     int rc;
+    pthread_rwlock_rdlock(&v->l->env_lock);
     if (!v->l->env)
         rc = EIO; /* reopening failed: the flusher keeps trying */
     else
         rc = v->txn ? renew_txn(v) : make_txn(v);
     if (rc)
         pthread_rwlock_unlock(&v->l->env_lock);
-    return vg_lmdb_err(rc);
+    return rc;
+}
+
+/* After a failed checkpoint LMDB refuses everybody until the flusher has opened the environment
+ * anew, which it does at once: wait for it, at most a second. */
+int vg_lmdb_view_begin(struct vg_base_view *v)
+{
+    static const struct timespec nap = {.tv_nsec = 1000000};
+    snprintf(v->damage, sizeof v->damage, "%s", vg_err_text(VIGIL_E_STORE_DAMAGED));
+    int rc = begin_once(v);
+    for (int i = 0; rc == MDB_PANIC && i < 1000; i++) {
+        nanosleep(&nap, NULL);
+        rc = begin_once(v);
+    }
+    return vg_lmdb_err(rc == MDB_PANIC ? EIO : rc);
 }
 
 void vg_lmdb_view_end(struct vg_base_view *v)

@@ -61,12 +61,17 @@ static int check_log(struct vg_engine *e)
     if (e->log_broken && now >= e->next_repair_ns && !e->flight.group) {
         e->next_repair_ns = now + REPAIR_INTERVAL_NS;
         vg_commit_set_broken(e, e->base->ops->log_repair(e->base) < 0, 0);
+        if (!e->log_broken)
+            e->next_freeze_ns = 0;
     }
     if (e->log_broken)
         return VIGIL_E_READ_ONLY;
     if (!is_overlay_full(e))
         return 0;
-    return atomic_load(&e->is_flusher_failing) ? VIGIL_E_STORE_FULL : VIGIL_E_BUSY;
+    int err = atomic_load(&e->flusher_err);
+    if (err == 0)
+        return VIGIL_E_BUSY;
+    return err == VIGIL_E_STORE_FULL ? err : VIGIL_E_READ_ONLY;
 }
 
 /* A group while it is being put together. */
@@ -235,10 +240,12 @@ static void want_backup(struct vg_engine *e, struct vg_store_req *req)
  * and a full mailbox answers BUSY. A flusher that fails is another matter (check_log). */
 static void wait_for_flusher(struct vg_engine *e)
 {
-    while (is_overlay_full(e) && !e->log_broken && !atomic_load(&e->is_flusher_failing) &&
+    while (is_overlay_full(e) && !e->log_broken && !atomic_load(&e->flusher_err) &&
            !atomic_load(&e->closing)) {
         (void)vg_flight_land(e, true);
         freeze_if_due(e);
+        if (!is_checkpoint_running(e)) /* nothing to wait for: it could not be frozen */
+            return;
         if (is_overlay_full(e))
             vg_waker_wait(&e->commit.waker, vg_clock_mono_ns(e->opts.clock) + FLUSHER_WAIT_NS);
     }

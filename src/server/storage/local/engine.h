@@ -115,8 +115,8 @@ struct vg_engine {
     struct vg_deadline deadlines_done; /* of the base, up to here */
     int64_t base_deadline_ms;          /* the next one after it; INT64_MAX: none */
 
-    _Atomic bool deadlines_changed;  /* by the flusher: look at those of the base again */
-    _Atomic bool is_flusher_failing; /* its last attempt failed */
+    _Atomic bool deadlines_changed; /* by the flusher: look at those of the base again */
+    _Atomic int flusher_err;        /* of its last attempt; 0: it works */
     _Atomic uint64_t n_txns, n_conflicts, n_puts, n_deletes, n_expired, n_commits, n_checkpoints,
         n_checkpoint_failures;
 };

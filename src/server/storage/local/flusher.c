@@ -9,7 +9,7 @@
 
 static void note_result(struct vg_engine *e, int r)
 {
-    if (atomic_exchange(&e->is_flusher_failing, r < 0) == (r < 0))
+    if ((atomic_exchange(&e->flusher_err, r) < 0) == (r < 0))
         return;
     if (r < 0)
         vg_error(e->opts.log, "checkpoint_failed", "err=%s retry_s=1", vg_err_name(r));

@@ -215,8 +215,8 @@ int vg_commit_run_txn(struct vg_engine *e, struct vg_txn *txn, vg_rev *rev)
         group_trim(e, keep);
     if (r == VIGIL_E_STORE_DAMAGED)
         vg_fail(&txn->req.status, r, "%s", e->base->ops->damage(e->commit_view));
-    if (r < 0 && r != VIGIL_E_CONFLICT)
-        vg_commit_drop_prevs(txn);
+    if (r != VIGIL_E_CONFLICT && (r < 0 || txn->no_prev))
+        vg_commit_drop_prevs(txn); /* the group has references of its own */
     txn->req.rev = *rev;
     return r;
 }

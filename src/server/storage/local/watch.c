@@ -219,6 +219,8 @@ static size_t match_batch(struct watch *w, const struct vg_commit_batch *b, stru
             vg_keys_contain(&w->opts.keys, vg_rec_key(b->events[i].rec)))
             ret[n++] = b->events[i];
     }
+    for (size_t i = 0; i < n && w->opts.no_prev; i++)
+        ret[i].prev = NULL; /* others wanted it */
     return n;
 }
 
