@@ -422,6 +422,75 @@ static int say_open(const char *dir)
     _exit(err < 0); /* LeakSanitizer cannot look at a process that became another user's */
 }
 
+/* ---- a flipped bit anywhere in data.mdb ---- */
+
+#define PROBE_EXIT 40 /* not what a sanitizer ends with */
+enum { PROBE_GOOD = 0, PROBE_TOLD = 1, PROBE_MISSING = 2, PROBE_WRONG = 3, PROBES = 4 };
+
+static int probe_keys(const struct vg_range *range)
+{
+    for (size_t i = 0; i < range->n_recs; i++) {
+        int key = -1;
+        struct vg_slice k = vg_rec_key(range->recs[i]);
+        char text[16] = {0};
+        memcpy(text, k.p, VG_MIN(k.n, sizeof text - 1));
+        if (sscanf(text, "key/%3d", &key) != 1 || key < 0 || key >= DK_KEYS ||
+            !vg_slice_eq(vg_rec_value(range->recs[i]), vg_slice_str(dk_value(key))))
+            return PROBE_WRONG;
+    }
+    return range->n_recs == DK_KEYS ? PROBE_GOOD : PROBE_MISSING;
+}
+
+/* In a process of its own: LMDB trusts its pages, and may end it. */
+static int probe(const char *dir)
+{
+    struct vg_drv d;
+    struct vg_storage_opts opts = dk_opts(dir);
+    struct vg_range range = {.keys = vg_drv_all()};
+    alarm(20);
+    if (vg_drv_try_open(&d, "lmdb", &opts, NULL) < 0)
+        _exit(PROBE_EXIT + PROBE_TOLD);
+    int result = vg_drv_range(&d, &range) < 0 ? PROBE_TOLD : probe_keys(&range);
+    struct vg_drv_watch *w = vg_drv_watch_all(&d, 2);
+    vg_drv_watch_sync(w);
+    if (w->is_ended)
+        result = VG_MAX(result, PROBE_TOLD);
+    else if (w->n_events != DK_KEYS)
+        result = VG_MAX(result, PROBE_MISSING);
+    _exit(PROBE_EXIT + result);
+}
+
+/* No promise but one: bytes that were not written are never returned as a value. The rest is
+ * counted, so that we know where we stand. */
+static void a_flipped_bit_anywhere_never_changes_a_value(void **state)
+{
+    struct vg_rng rng;
+    char said[64];
+    int counts[PROBES] = {0}, crashes = 0, n = vg_test_is_long() ? 600 : 20;
+    const char *dir = dir_of(state), *data = "data.mdb";
+    dk_make_closed(dir);
+    size_t size = 0;
+    vg_rng_seed(&rng, vg_test_seed());
+    char *bytes = dk_read(dk_path(dir, data), &size);
+    for (int i = 0; i < n; i++) {
+        size_t at = (size_t)vg_rng_below(&rng, size);
+        dk_write(dk_path(dir, data), bytes, size);
+        dk_flip(dk_path(dir, data), at, (unsigned)vg_rng_below(&rng, 8));
+        int result = run_self("--probe", dir, said, sizeof said) - PROBE_EXIT;
+        if (result < 0) {
+            print_message("a flip at byte %zu (page %zu + %zu) ends the process\n", at,
+                          at / LMDB_PAGE, at % LMDB_PAGE);
+            crashes++;
+        } else {
+            assert_in_range(result, PROBE_GOOD, PROBE_MISSING);
+            counts[result]++;
+        }
+    }
+    free(bytes);
+    print_message("%d flips: %d without effect, %d told, %d hid a key, %d ended the process\n", n,
+                  counts[PROBE_GOOD], counts[PROBE_TOLD], counts[PROBE_MISSING], crashes);
+}
+
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(name, vg_test_tmpdir_setup, vg_test_tmpdir_teardown)
 
@@ -449,10 +518,13 @@ int main(int argc, char **argv)
         CASE(a_directory_that_others_may_read_is_narrowed),
         CASE(a_second_opener_is_refused_with_the_pid_of_the_first),
         CASE(a_directory_that_may_not_be_read_is_refused),
+        CASE(a_flipped_bit_anywhere_never_changes_a_value),
     };
     if (argc == 3 && strcmp(argv[1], "--open") == 0)
         return say_open(argv[2]);
     if (argc == 3 && strcmp(argv[1], "--open-as-nobody") == 0)
         return geteuid() == 0 && seteuid(65534) < 0 ? 3 : say_open(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "--probe") == 0)
+        return probe(argv[2]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
