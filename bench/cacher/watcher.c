@@ -32,7 +32,8 @@ static double selector_bytes(void)
     size_t after = heap();
     for (size_t i = 0; i < VG_ARRAY_LEN(ps); i++)
         vg_obj_predicate_unref(ps[i]);
-    return (double)(after - before) / (double)VG_ARRAY_LEN(ps);
+    size_t n = VG_ARRAY_LEN(ps);
+    return (double)(after - before) / (double)n;
 }
 
 void part_watcher(struct report *r)

@@ -26,7 +26,7 @@ void bench_die(const char *fmt, ...)
     fprintf(stderr, "%s: ", program_invocation_short_name);
     va_list ap;
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    vfprintf(stderr, fmt, ap); /* NOLINT(clang-analyzer-valist.Uninitialized): started above */
     va_end(ap);
     fputc('\n', stderr);
     exit(1);
@@ -76,7 +76,7 @@ void bench_progress(const char *fmt, ...)
         return;
     va_list ap;
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    vfprintf(stderr, fmt, ap); /* NOLINT(clang-analyzer-valist.Uninitialized): started above */
     va_end(ap);
     fflush(stderr);
     progress_shown = true;

@@ -214,7 +214,7 @@ static int replaced_version(struct apply *a, const struct vg_rec *rec, struct ke
 
 static int compact_change(struct apply *a, const struct vg_rec *rec)
 {
-    struct key_version kv;
+    struct key_version kv = {0};
     int r = replaced_version(a, rec, &kv);
     if (r > 0)
         r = vg_lmdb_err(forget(a, rec, &kv));
@@ -259,6 +259,7 @@ static int compact(struct apply *a, bool *ret_more)
     struct vg_rec *rec = NULL;
     /* The cursor is sought anew for each change: deleting moves it. */
     for (size_t n = 0; (r = first_change(cursor, at, sub, &rec)) > 0; n++) {
+        assert(rec);
         bool is_end = rec->rev > upto;
         *ret_more = !is_end && n >= COMPACT_SLICE && rec->rev > at;
         if (!is_end && !*ret_more) {
