@@ -320,6 +320,19 @@ int vg_lmdb_collect(struct vg_base_view *v, const struct vg_keys *keys, struct v
     return 0;
 }
 
+/* The end of a walk: by an error r of ours, or by what the cursor said. All or nothing. */
+static int finish_walk(int r, int rc, struct vg_rec **recs, size_t n, size_t *ret_n)
+{
+    if (r == 0 && rc && rc != MDB_NOTFOUND)
+        r = vg_lmdb_err(rc);
+    if (r < 0) {
+        drop_recs(recs, n);
+        return r;
+    }
+    *ret_n = n;
+    return 0;
+}
+
 /* ---- the log ---- */
 
 int vg_lmdb_log_read(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_rec **ret_recs,
@@ -343,14 +356,7 @@ int vg_lmdb_log_read(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_r
         n++;
         rc = mdb_cursor_get(v->log, &key, &val, MDB_NEXT);
     }
-    if (r == 0 && rc && rc != MDB_NOTFOUND)
-        r = vg_lmdb_err(rc);
-    if (r < 0) {
-        drop_recs(ret_recs, n);
-        return r;
-    }
-    *ret_n = n;
-    return 0;
+    return finish_walk(r, rc, ret_recs, n, ret_n);
 }
 
 /* ---- deadlines ---- */
@@ -387,12 +393,5 @@ int vg_lmdb_deadlines(struct vg_base_view *v, const struct vg_deadline *after,
         n++;
         rc = mdb_cursor_get(v->ttl, &key, &val, MDB_NEXT);
     }
-    if (r == 0 && rc && rc != MDB_NOTFOUND)
-        r = vg_lmdb_err(rc);
-    if (r < 0) {
-        drop_recs(ret_recs, n);
-        return r;
-    }
-    *ret_n = n;
-    return 0;
+    return finish_walk(r, rc, ret_recs, n, ret_n);
 }
