@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "disk_shadow.h"
 #include "disk_shim_int.h"
 
 #define SHIM __attribute__((visibility("default")))
@@ -58,14 +59,14 @@ SHIM ssize_t write(int fd, const void *p, size_t n)
     return sanitizers_write ? sanitizers_write(fd, p, n) : syscall(SYS_write, fd, p, n);
 }
 
-/* ThreadSanitizer does not see openat, nor libuv's own way to close: it takes a number that is used
- * again for the descriptor that it was before. Files and directories are none of its business. */
+/* Past ThreadSanitizer for the reason that vg_shadow_fstat gives; files and directories are none of
+ * its business. */
 int sanitizers_close(int fd) __asm__("__interceptor_close") __attribute__((weak));
 
 SHIM int close(int fd)
 {
     struct stat st;
-    bool is_file = fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+    bool is_file = vg_shadow_fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
     return sanitizers_close && !is_file ? sanitizers_close(fd) : (int)syscall(SYS_close, fd);
 }
 
