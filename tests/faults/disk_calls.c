@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "disk_shadow.h"
 #include "disk_shim_int.h"
 
 #define SHIM __attribute__((visibility("default")))
@@ -59,14 +58,37 @@ SHIM ssize_t write(int fd, const void *p, size_t n)
     return sanitizers_write ? sanitizers_write(fd, p, n) : syscall(SYS_write, fd, p, n);
 }
 
-/* Past ThreadSanitizer for the reason that vg_shadow_fstat gives; files and directories are none of
- * its business. */
+/* ThreadSanitizer sees neither openat nor libuv's own way to close: a number that is given again is
+ * to it the descriptor that it was before, and a race. What is done to files and directories goes
+ * past it; nobody waits for anybody there. */
+SHIM int fstat(int fd, struct stat *st)
+{
+    return (int)syscall(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
+}
+
+SHIM ssize_t pread(int fd, void *p, size_t n, off_t off)
+{
+    return syscall(SYS_pread64, fd, p, n, off);
+}
+
+SHIM ssize_t pread64(int fd, void *p, size_t n, off64_t off)
+{
+    return pread(fd, p, n, off);
+}
+
+/* ThreadSanitizer's own mmap looks at descriptors too, and cannot be replaced. */
+SHIM const char *__tsan_default_suppressions(void);
+SHIM const char *__tsan_default_suppressions(void)
+{
+    return "race:mmap\n";
+}
+
 int sanitizers_close(int fd) __asm__("__interceptor_close") __attribute__((weak));
 
 SHIM int close(int fd)
 {
     struct stat st;
-    bool is_file = vg_shadow_fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+    bool is_file = fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
     return sanitizers_close && !is_file ? sanitizers_close(fd) : (int)syscall(SYS_close, fd);
 }
 

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 void *vg_shadow_alloc(void *old, size_t size)
@@ -20,17 +18,6 @@ void *vg_shadow_alloc(void *old, size_t size)
         exit(2);
     }
     return p;
-}
-
-int vg_shadow_fstat(int fd, struct stat *ret_stat)
-{
-    struct statx stx;
-    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stx) < 0)
-        return -1;
-    ret_stat->st_dev = makedev(stx.stx_dev_major, stx.stx_dev_minor);
-    ret_stat->st_ino = stx.stx_ino;
-    ret_stat->st_mode = stx.stx_mode;
-    return 0;
 }
 
 /* bytes */
@@ -336,7 +323,7 @@ static void load_file(struct vg_shadow *s, int dir_fd, const char *name)
 {
     struct stat st;
     int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && vg_shadow_fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
         struct vg_shadow_file *f = add_file(s, st.st_dev, st.st_ino);
         load_bytes(&f->durable, fd);
         f->live_size = f->durable.size;

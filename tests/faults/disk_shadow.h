@@ -14,17 +14,12 @@
 #define VG_TESTS_DISK_SHADOW_H
 
 #include <stdbool.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/rng.h"
 
 struct vg_shadow;
 struct vg_shadow_file;
-
-/* fstat that ThreadSanitizer does not see: it misses openat, and libuv's way to close, and takes a
- * number that is used again for the descriptor that it was before. Device, inode and mode only. */
-int vg_shadow_fstat(int fd, struct stat *ret_stat);
 
 /* The directory as it is on disk now, all of it durable; it need not exist. */
 struct vg_shadow *vg_shadow_new(const char *dir);

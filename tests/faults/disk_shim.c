@@ -175,7 +175,7 @@ static int fail_with(int err)
 static struct vg_shadow_file *file_of(int fd)
 {
     struct stat st;
-    if (!shadow || vg_shadow_fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+    if (!shadow || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return NULL;
     return vg_shadow_find(shadow, st.st_dev, st.st_ino);
 }
@@ -184,7 +184,7 @@ static struct vg_shadow_file *file_of(int fd)
 static bool is_regular(int fd)
 {
     struct stat st;
-    return vg_shadow_fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 static size_t iov_bytes(const struct iovec *iov, int n)
@@ -321,7 +321,7 @@ static bool find_target(int fd, struct target *ret_target)
 {
     struct stat st;
     struct target t = {0};
-    if (!shadow || vg_shadow_fstat(fd, &st) < 0)
+    if (!shadow || fstat(fd, &st) < 0)
         return false;
     t.is_dir = vg_shadow_has_dir(shadow, st.st_dev, st.st_ino);
     t.is_parent = vg_shadow_has_parent(shadow, st.st_dev, st.st_ino);
@@ -406,7 +406,7 @@ static const char *name_in_dir(int dir_fd, const char *path)
 static void note_open(const char *name, int fd, int flags)
 {
     struct stat st;
-    if (vg_shadow_fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return;
     struct vg_shadow_file *f = vg_shadow_created(shadow, name, st.st_dev, st.st_ino);
     if ((flags & O_TRUNC) && vg_shadow_size(f) > 0)
@@ -446,7 +446,7 @@ static struct vg_shadow_file *adopt(const char *name, int dir_fd, const char *pa
     uint64_t off = 0;
     ssize_t n;
     int fd = (int)syscall(SYS_openat, dir_fd, path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0 || vg_shadow_fstat(fd, &st) < 0)
+    if (fd < 0 || fstat(fd, &st) < 0)
         return NULL;
     struct vg_shadow_file *f = vg_shadow_created(shadow, name, st.st_dev, st.st_ino);
     for (; (n = pread(fd, page, sizeof page, (off_t)off)) > 0; off += (uint64_t)n)
