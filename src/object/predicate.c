@@ -1,5 +1,5 @@
 /* predicate.c - see predicate.h. The pins are found once, when a predicate is made; they repeat
- * what the selectors say, which stay the judges of what matches. */
+ * what the URL and the selectors say, which stay the judges of what matches. */
 #include "predicate.h"
 
 #include <errno.h>
@@ -7,20 +7,20 @@
 
 #include "base/alloc.h"
 
-struct pin {
-    struct vg_slice value;
-    bool is_set;
-};
+/* Which term of the field selector pins a thing. Every idle watcher holds a predicate, so a pin is
+ * two bytes and not a copy of the term's value. */
+typedef uint16_t term_no;
+#define NO_TERM UINT16_MAX
+static_assert(VG_FIELD_SELECTOR_TERMS_MAX <= NO_TERM, "a term_no names any term");
 
 struct vg_obj_predicate {
     _Atomic uint32_t refs;
-    struct vg_slice ns, name; /* from the URL; empty: any */
+    term_no pin_ns, pin_name, pin_trigger; /* the URL goes before the first two */
+    bool has_labels, has_fields;           /* they restrict something */
+    struct vg_slice ns, name;              /* from the URL; empty: any */
     const struct vg_label_selector *labels;
     const struct vg_field_selector *fields; /* resolved */
-    bool has_labels, has_fields;            /* they restrict something */
-    struct pin pin_ns, pin_name, pin_trigger;
-    size_t size;
-    char bytes[]; /* what ns and name point to */
+    char bytes[];                           /* what ns and name point to */
 };
 
 /* ---- resolving ---- */
@@ -73,28 +73,25 @@ static bool are_indexes_known(const struct vg_obj_fields *fields, const struct v
 
 /* ---- making ---- */
 
-static void set_pin(struct pin *pin, struct vg_slice value)
+static void set_pin(term_no *pin, uint32_t term)
 {
-    if (!pin->is_set)
-        *pin = (struct pin){value, true};
+    if (*pin == NO_TERM)
+        *pin = (term_no)term;
 }
 
 static void find_pins(struct vg_obj_predicate *p, uint32_t trigger)
 {
-    if (p->ns.n)
-        set_pin(&p->pin_ns, p->ns);
-    if (p->name.n)
-        set_pin(&p->pin_name, p->name);
+    p->pin_ns = p->pin_name = p->pin_trigger = NO_TERM;
     for (uint32_t i = 0; i < vg_field_selector_count(p->fields); i++) {
         const struct vg_field_term *term = vg_field_selector_at(p->fields, i);
         if (term->op != VG_FIELD_EQUALS)
             continue;
         if (term->index == VG_OBJ_FIELD_NAMESPACE)
-            set_pin(&p->pin_ns, term->value);
+            set_pin(&p->pin_ns, i);
         else if (term->index == VG_OBJ_FIELD_NAME)
-            set_pin(&p->pin_name, term->value);
+            set_pin(&p->pin_name, i);
         else if (term->index == trigger)
-            set_pin(&p->pin_trigger, term->value);
+            set_pin(&p->pin_trigger, i);
     }
 }
 
@@ -124,7 +121,6 @@ static struct vg_obj_predicate *build(const struct vg_obj_predicate_opts *opts,
     p->fields = fields;
     p->has_labels = !vg_label_selector_is_everything(labels);
     p->has_fields = !vg_field_selector_is_everything(fields);
-    p->size = size + vg_label_selector_size(labels) + vg_field_selector_size(fields);
     find_pins(p, opts->fields->trigger);
     return p;
 }
@@ -223,7 +219,7 @@ bool vg_obj_predicate_is_all(const struct vg_obj_predicate *p)
 
 bool vg_obj_predicate_is_trigger(const struct vg_obj_predicate *p)
 {
-    return p->pin_trigger.is_set && vg_field_selector_count(p->fields) == 1 && p->ns.n == 0 &&
+    return p->pin_trigger != NO_TERM && vg_field_selector_count(p->fields) == 1 && p->ns.n == 0 &&
            p->name.n == 0 && !p->has_labels;
 }
 
@@ -240,29 +236,33 @@ enum vg_obj_change vg_obj_predicate_change(const struct vg_obj_predicate *p,
 
 /* ---- pins ---- */
 
-static bool get_pin(const struct pin *pin, struct vg_slice *ret)
+static bool get_pin(const struct vg_obj_predicate *p, struct vg_slice url, term_no term,
+                    struct vg_slice *ret)
 {
-    if (pin->is_set)
-        *ret = pin->value;
-    return pin->is_set;
+    if (url.n)
+        *ret = url;
+    else if (term != NO_TERM)
+        *ret = vg_field_selector_at(p->fields, term)->value;
+    return url.n || term != NO_TERM;
 }
 
 bool vg_obj_predicate_namespace(const struct vg_obj_predicate *p, struct vg_slice *ret_ns)
 {
-    return get_pin(&p->pin_ns, ret_ns);
+    return get_pin(p, p->ns, p->pin_ns, ret_ns);
 }
 
 bool vg_obj_predicate_name(const struct vg_obj_predicate *p, struct vg_slice *ret_name)
 {
-    return get_pin(&p->pin_name, ret_name);
+    return get_pin(p, p->name, p->pin_name, ret_name);
 }
 
 bool vg_obj_predicate_trigger(const struct vg_obj_predicate *p, struct vg_slice *ret_value)
 {
-    return get_pin(&p->pin_trigger, ret_value);
+    return get_pin(p, vg_slice(NULL, 0), p->pin_trigger, ret_value);
 }
 
 size_t vg_obj_predicate_size(const struct vg_obj_predicate *p)
 {
-    return p->size;
+    return sizeof *p + p->ns.n + p->name.n + vg_label_selector_size(p->labels) +
+           vg_field_selector_size(p->fields);
 }
