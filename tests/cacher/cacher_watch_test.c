@@ -188,6 +188,72 @@ static void a_change_finds_those_who_care_and_nobody_else(void **state)
     assert_int_equal(dispatched(), 9); /* the index is empty again */
 }
 
+/* Watchers of one value. The one numbered `killer` stops those in `victims` inside its write. */
+#define RING 4u
+
+struct ring {
+    struct vg_csink sinks[RING];
+    unsigned killer, victims;
+    char told[2 * RING + 1]; /* in which order: their numbers */
+    size_t n_told;
+};
+
+static void note_and_kill(struct vg_csink *sink, void *arg)
+{
+    struct ring *r = arg;
+    unsigned me = (unsigned)(sink - r->sinks);
+    assert_true(r->n_told < 2 * RING);
+    r->told[r->n_told++] = (char)('0' + me);
+    for (unsigned i = 0; i < RING && me == r->killer; i++)
+        if (r->victims & (1u << i) && r->sinks[i].w)
+            vg_cache_watcher_stop(vg_steal(r->sinks[i].w));
+}
+
+/* Two events: of the first, victims behind the killer hear nothing; of the second, no victim. */
+static void expect_told(const struct ring *r)
+{
+    char want[2 * RING + 1] = {0};
+    size_t n = 0;
+    for (unsigned i = 0; i < RING; i++)
+        if (i <= r->killer || !(r->victims & (1u << i)))
+            want[n++] = (char)('0' + i);
+    for (unsigned i = 0; i < RING; i++)
+        if (!(r->victims & (1u << i)))
+            want[n++] = (char)('0' + i);
+    assert_string_equal(r->told, want);
+}
+
+static void tell_and_kill(const char *fields, unsigned killer, unsigned victims)
+{
+    struct ring r = {.killer = killer, .victims = victims};
+    for (unsigned i = 0; i < RING; i++) {
+        vg_csink_init(&r.sinks[i]);
+        r.sinks[i].on_write = note_and_kill;
+        r.sinks[i].arg = &r;
+        vg_cdrv_watch(&d, &r.sinks[i], vg_cdrv_predicate(KIND_PODS, NULL, NULL, NULL, fields),
+                      (struct vg_cache_watch_opts){.start = VG_WATCH_NOW});
+    }
+    vg_cdrv_turn_ports(&d);
+    for (int i = 0; i < 2; i++) {
+        vg_cdrv_put(&d, KIND_PODS, &a1);
+        vg_cdrv_sync(&d);
+    }
+    expect_told(&r);
+    for (unsigned i = 0; i < RING; i++)
+        vg_csink_done(&r.sinks[i]);
+    vg_cdrv_turn_ports(&d);
+}
+
+static void a_write_may_stop_any_of_those_that_care_for_the_same(void **state)
+{
+    (void)state;
+    for (unsigned killer = 0; killer < RING; killer++)
+        for (unsigned victims = 0; victims < 1u << RING; victims++) {
+            tell_and_kill("spec.nodeName=n1", killer, victims);
+            tell_and_kill(NULL, killer, victims);
+        }
+}
+
 static void a_thousand_node_watchers_cost_one_wake_up(void **state)
 {
     (void)state;
@@ -258,6 +324,7 @@ int main(void)
         TEST(an_end_bookmark_is_an_empty_object),
         TEST(selectors_turn_changes_into_added_modified_and_deleted),
         TEST(a_change_finds_those_who_care_and_nobody_else),
+        TEST(a_write_may_stop_any_of_those_that_care_for_the_same),
         TEST(a_thousand_node_watchers_cost_one_wake_up),
         TEST(replay_by_links_looks_at_what_it_delivers),
         TEST(kinds_do_not_see_each_other),

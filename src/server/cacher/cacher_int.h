@@ -169,15 +169,20 @@ void vg_frame_bookmark(struct vg_frame *f, const struct vg_watch_cache *wc, vg_r
 
 /* ---- ports and watchers ---- */
 
-struct interest {
-    struct vg_list watchers;
-};
-
+/* The interest index. Live watchers of one value are a ring of links without a head, known by its
+ * last; the map borrows its key from the last one's predicate. So an idle watcher pays for a slot
+ * of the map and for nothing else. NULL: there are none. */
 struct vg_port_kind {
     struct vg_watch_cache *wc;
     uint64_t dispatched; /* changes below this sequence have been dispatched on this loop */
-    struct vg_list all;
-    struct vg_map by_name, by_trigger, by_namespace; /* value -> struct interest */
+    struct vg_list *all; /* of those that pin nothing */
+    struct vg_map by_name, by_trigger, by_namespace; /* value -> the ring */
+};
+
+/* A ring that is being told. Whoever leaves meanwhile moves it on (vg_watcher_leave_live). */
+struct vg_walking {
+    struct vg_list *next; /* NULL: that was the last */
+    struct vg_list *last;
 };
 
 #define WHEEL_SLOTS 64
@@ -190,8 +195,8 @@ struct vg_cache_port {
     struct vg_mail wake_mail;
     _Atomic bool woken;
     bool is_closing;
-    bool yields;              /* a form is being made elsewhere: look again in the next turn */
-    struct interest *walking; /* a list of the index that must stay, even if it gets empty */
+    bool yields;                /* a form is being made elsewhere: look again in the next turn */
+    struct vg_walking *walking; /* the ring that is being told, or NULL */
     vg_rev seen;
     struct vg_port_kind *kinds;
     struct vg_list waits;
@@ -216,16 +221,14 @@ struct vg_cache_watcher {
     struct vg_port_kind *pk;
     const struct vg_obj_predicate *predicate; /* reference */
     struct vg_sink *sink;
-    struct vg_list link; /* LIVE: in its interest's list; BEHIND: in port->behind if it can go on */
+    struct vg_list link; /* LIVE: in a ring of the index; BEHIND: in port->behind if it can go on */
     struct vg_list full; /* in port->full while the sink is */
     struct vg_list due;  /* in the wheel */
-    struct vg_list sibling;    /* in port->watchers */
-    struct vg_slice bucket;    /* LIVE: the value under which it is found; the predicate's */
-    struct vg_map *bucket_map; /* LIVE: in which map; NULL: pk->all */
-    struct replay *replay;     /* BEHIND */
-    uint64_t next;             /* changes below this sequence are not for it: seen, or too old */
-    vg_rev after;              /* changes up to this revision are not for it */
-    vg_rev rev;                /* BEHIND: the last change that was looked at, (rev, sub) */
+    struct vg_list sibling; /* in port->watchers */
+    struct replay *replay;  /* BEHIND */
+    uint64_t next;          /* changes below this sequence are not for it: seen, or too old */
+    vg_rev after;           /* changes up to this revision are not for it */
+    vg_rev rev;             /* BEHIND: the last change that was looked at, (rev, sub) */
     uint32_t sub;
     uint8_t state;
     bool is_full;

@@ -47,36 +47,28 @@ static void tell_live(struct vg_cache_watcher *w, const struct vg_cache_event *e
     }
 }
 
-/* The list may lose the watcher under way, and those after it by what its sink does: walk with a
- * marker that stays. */
-static void tell_list(struct vg_list *list, const struct vg_cache_event *ev, struct vg_told *t,
-                      uint64_t *told)
+/* The ring may lose the watcher under way, and those after it by what its sink does. */
+static void tell_ring(struct vg_cache_port *p, struct vg_list *last,
+                      const struct vg_cache_event *ev, struct vg_told *t, uint64_t *told)
 {
-    struct vg_list marker;
-    vg_list_push_front(list, &marker);
-    while (marker.next != list) {
-        struct vg_cache_watcher *w = VG_CONTAINER_OF(marker.next, struct vg_cache_watcher, link);
-        vg_list_remove(&marker);
-        vg_list_insert_before(w->link.next, &marker);
+    if (!last)
+        return;
+    struct vg_walking walk = {.next = last->next, .last = last};
+    p->walking = &walk;
+    while (walk.next) {
+        struct vg_cache_watcher *w = VG_CONTAINER_OF(walk.next, struct vg_cache_watcher, link);
+        walk.next = walk.next == walk.last ? NULL : walk.next->next;
         tell_live(w, ev, t);
         (*told)++;
     }
-    vg_list_remove(&marker);
+    p->walking = NULL;
 }
 
 static void tell_value(struct vg_cache_port *p, struct vg_map *map, struct vg_slice value,
                        const struct vg_cache_event *ev, struct vg_told *t, uint64_t *told)
 {
-    struct interest *i = vg_map_count(map) ? vg_map_get(map, value) : NULL;
-    if (!i)
-        return;
-    p->walking = i;
-    tell_list(&i->watchers, ev, t, told);
-    p->walking = NULL;
-    if (vg_list_is_empty(&i->watchers)) {
-        vg_map_remove(map, value);
-        vg_free(i);
-    }
+    if (vg_map_count(map))
+        tell_ring(p, vg_map_get(map, value), ev, t, told);
 }
 
 static void dispatch(struct vg_cache_port *p, const struct vg_cache_event *ev)
@@ -97,7 +89,7 @@ static void dispatch(struct vg_cache_port *p, const struct vg_cache_event *ev)
         if (t.rec && t.prev && !vg_slice_eq(now, vg_obj_trigger(&t.before)))
             tell_value(p, &pk->by_trigger, vg_obj_trigger(&t.before), ev, &t, &told);
     }
-    tell_list(&pk->all, ev, &t, &told);
+    tell_ring(p, pk->all, ev, &t, &told);
     vg_count(&p->c->events_dispatched, told);
 }
 
@@ -302,10 +294,9 @@ static void init_kinds(struct vg_cache_port *p)
     for (size_t i = 0; i < p->c->n_kinds; i++) {
         struct vg_port_kind *pk = &p->kinds[i];
         pk->wc = &p->c->kinds[i];
-        vg_list_init(&pk->all);
-        vg_map_init(&pk->by_name, VG_MAP_COPIES_KEYS);
-        vg_map_init(&pk->by_trigger, VG_MAP_COPIES_KEYS);
-        vg_map_init(&pk->by_namespace, VG_MAP_COPIES_KEYS);
+        vg_map_init(&pk->by_name, VG_MAP_BORROWS_KEYS);
+        vg_map_init(&pk->by_trigger, VG_MAP_BORROWS_KEYS);
+        vg_map_init(&pk->by_namespace, VG_MAP_BORROWS_KEYS);
         vg_mutex_lock(&pk->wc->mu);
         pk->dispatched = pk->wc->published; /* nobody here has asked for what came before */
         vg_mutex_unlock(&pk->wc->mu);

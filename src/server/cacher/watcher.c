@@ -8,7 +8,7 @@
  * ENDED   freed as soon as no call into its sink is on the stack
  *
  * Invariants:
- *   V1 LIVE: it is in exactly one list of the interest index; BEHIND: in none.
+ *   V1 LIVE: it is in exactly one ring of the interest index, the narrowest; BEHIND: in none.
  *   V2 every change up to (rev, sub), or below `next`, has been looked at; none above.
  *   V3 while its sink is full nothing is written to it. */
 #include <errno.h>
@@ -18,24 +18,8 @@
 
 /* ---- the interest index ---- */
 
-static struct interest *interest_in(struct vg_map *map, struct vg_slice value)
-{
-    struct interest *i = vg_map_get(map, value);
-    if (i)
-        return i;
-    i = vg_new(struct interest);
-    if (!i)
-        return NULL;
-    vg_list_init(&i->watchers);
-    if (vg_map_put(map, value, i, NULL) < 0) {
-        vg_free(i);
-        return NULL;
-    }
-    return i;
-}
-
-/* Name before trigger before namespace: the narrowest list that is sure to see all its changes. */
-static struct vg_map *narrowest(struct vg_cache_watcher *w, struct vg_slice *ret_value)
+/* Name before trigger before namespace: the narrowest ring that is sure to see all its changes. */
+static struct vg_map *narrowest(const struct vg_cache_watcher *w, struct vg_slice *ret_value)
 {
     if (vg_obj_predicate_name(w->predicate, ret_value))
         return &w->pk->by_name;
@@ -46,33 +30,62 @@ static struct vg_map *narrowest(struct vg_cache_watcher *w, struct vg_slice *ret
     return NULL;
 }
 
+/* One look-up: the newcomer is the last of its ring and takes the place of the one before it. */
 int vg_watcher_go_live(struct vg_cache_watcher *w)
 {
-    struct vg_list *list = &w->pk->all;
-    w->bucket_map = narrowest(w, &w->bucket);
-    if (w->bucket_map) {
-        struct interest *i = interest_in(w->bucket_map, w->bucket);
-        if (!i)
-            return -ENOMEM;
-        list = &i->watchers;
+    struct vg_slice value;
+    struct vg_map *map = narrowest(w, &value);
+    void *last = NULL;
+    if (map) {
+        int r = vg_map_put(map, value, &w->link, &last);
+        if (r < 0)
+            return r;
+    } else {
+        last = w->pk->all;
+        w->pk->all = &w->link;
     }
     vg_replay_free(w);
     vg_list_remove(&w->link);
-    vg_list_push_back(list, &w->link);
+    if (last)
+        vg_list_insert_before(((struct vg_list *)last)->next, &w->link);
     w->state = WATCHER_LIVE;
     return 0;
 }
 
+static void step_over(struct vg_walking *walk, const struct vg_list *leaving)
+{
+    if (walk->last != leaving)
+        walk->next = walk->next == leaving ? leaving->next : walk->next;
+    else if (walk->next == leaving)
+        walk->next = NULL;
+    else
+        walk->last = leaving->prev;
+}
+
+/* A ring has lost its last, and with it the key that the map had borrowed. */
+static void set_last(struct vg_map *map, struct vg_list *last)
+{
+    struct vg_slice value;
+    (void)narrowest(VG_CONTAINER_OF(last, struct vg_cache_watcher, link), &value);
+    int r = vg_map_put(map, value, last, NULL);
+    assert(r == 1); /* replacing takes no memory */
+    (void)r;
+}
+
 void vg_watcher_leave_live(struct vg_cache_watcher *w)
 {
+    struct vg_slice value;
+    struct vg_map *map = narrowest(w, &value);
+    struct vg_list *before = vg_list_is_empty(&w->link) ? NULL : w->link.prev;
+    if (w->port->walking)
+        step_over(w->port->walking, &w->link);
     vg_list_remove(&w->link);
-    if (!w->bucket_map)
-        return;
-    struct interest *i = vg_map_get(w->bucket_map, w->bucket);
-    if (i && i != w->port->walking && vg_list_is_empty(&i->watchers)) {
-        vg_map_remove(w->bucket_map, w->bucket);
-        vg_free(i);
-    }
+    if (!map)
+        w->pk->all = w->pk->all == &w->link ? before : w->pk->all;
+    else if (!before)
+        vg_map_remove(map, value);
+    else if (vg_map_get(map, value) == &w->link)
+        set_last(map, before);
 }
 
 void vg_watcher_queue(struct vg_cache_watcher *w)
