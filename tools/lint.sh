@@ -67,7 +67,7 @@ TABLE
 include_check() {
     sources | xargs -0 grep -HnE '^#include "[a-z]+/' | awk -F: '
         BEGIN {
-            n = split("base json object loop net " \
+            n = split("base json yaml object loop net " \
                       "server/storage server/tool server/cacher server/kinds server/api server/http server/main " \
                       "client/transport client/reflector client/fifo client/store client/informer " \
                       "client/workqueue cli", order, " ")

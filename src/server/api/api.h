@@ -1,0 +1,109 @@
+/* api.h - the verbs: what happens to a request once it is known who asks and that they may.
+ * One vg_api for the process, one vg_api_loop for each loop that serves. A call belongs to the
+ * exchange that carries it and lives on its loop.
+ *
+ *   server/http: on_head  -> target, authentication, authorization, limits
+ *                on_request -> vg_api_serve(call) --> respond.h ... call->done
+ *
+ * Thread: a vg_api_loop and its calls belong to their loop. */
+#ifndef VG_API_API_H
+#define VG_API_API_H
+
+#include "base/arena.h"
+#include "loop/loop.h"
+#include "negotiate.h"
+#include "net/http.h"
+#include "server/cacher/cacher.h"
+#include "server/storage/storage.h"
+#include "status.h"
+#include "target.h"
+
+struct vg_log;
+struct vg_metrics;
+struct vg_api;
+struct vg_api_loop;
+
+struct vg_api_opts {
+    struct vg_storage *storage;
+    struct vg_cacher *cacher;
+    const struct vg_clock *clock; /* NULL = the system's */
+    const struct vg_log *log;
+    struct vg_metrics *metrics;     /* NULL: not counted */
+    uint64_t request_timeout_ms;    /* 0 = 60 s */
+    uint64_t min_request_timeout_s; /* of watches without timeoutSeconds: 0 = 1800 */
+    size_t body_max;                /* 0 = 3145728 */
+    uint64_t seed;                  /* of jitter and names; 0 = random */
+    const char *git_version;        /* /version; NULL = "v1.36.4+vigil" */
+};
+VG_CHECK int vg_api_new(const struct vg_api_opts *opts, struct vg_api **ret_api);
+void vg_api_free(struct vg_api *api); /* every loop is closed */
+
+/* Opens the loop's cacher port. */
+VG_CHECK int vg_api_loop_open(struct vg_api *api, struct vg_loop *loop,
+                              struct vg_api_loop **ret_loop);
+/* All calls have ended (vg_api_loop_drain, and the exchanges aborted). */
+void vg_api_loop_close(struct vg_api_loop *l);
+/* End every watch, bookmarks first. */
+void vg_api_loop_drain(struct vg_api_loop *l);
+struct vg_cache_port *vg_api_loop_port(struct vg_api_loop *l);
+
+/* What cacher opts need to make forms (PartialObjectMetadata ...): give it to vg_cacher_open. */
+vg_cache_form_fn vg_api_make_form;
+/* The kinds as the cacher wants them, by index; static storage made once. `uncached`: a bit set by
+ * kind index of kinds whose cache size is 0, or NULL. */
+VG_CHECK int vg_api_cache_kinds(const bool *uncached, const struct vg_cache_kind **ret_kinds,
+                                size_t *ret_n);
+
+struct vg_api_user {
+    struct vg_slice name, uid;
+    const struct vg_slice *groups;
+    size_t n_groups;
+};
+
+/* One request. Made by server/http, which embeds it, zeroes it, and fills the first part. */
+struct vg_api_call {
+    struct vg_http_exchange *x;
+    struct vg_api_loop *loop;
+    struct vg_target *target;       /* until vg_api_call_settle */
+    const struct vg_api_user *user; /* outlives the call */
+    char audit_id[37];
+    uint64_t started_ns; /* clock's monotonic time */
+    /* Exactly once: the answer is complete, was cut off, or nobody is there to get it. After it the
+     * call is the caller's again. Never from within vg_api_serve. */
+    void (*done)(struct vg_api_call *call);
+    /* For a watch, once: the initial phase is over (in-flight limits end here). May be NULL. */
+    void (*settled)(struct vg_api_call *call);
+
+    /* api's own from here on; zeroed by the maker. */
+    struct vg_arena arena;      /* of this request; initialised by the maker */
+    struct vg_media media;      /* what the answer shall look like */
+    const struct vg_api_op *op; /* the verb's state machine: what to do when storage answers,
+                                 * the socket drains, the exchange closes */
+    void *state;
+    int status_code; /* answered, for the log and metrics; 0: not yet */
+    uint64_t bytes_out;
+    const char *warnings[16]; /* Warning headers to send; arena or constants */
+    size_t n_warnings;
+    bool is_closed; /* the exchange is gone: finish what runs, answer nothing */
+};
+
+/* Serve a call whose target is a resource or discovery. Thread: the call's loop. */
+void vg_api_serve(struct vg_api_call *call);
+/* server/http passes these on from its handler. */
+void vg_api_on_drained(struct vg_api_call *call);
+void vg_api_on_progress(struct vg_api_call *call, size_t n);
+void vg_api_on_closed(struct vg_api_call *call, int err);
+
+/* A watch that runs, for the debug endpoint. Thread: the loop's. */
+struct vg_api_watch_info {
+    const struct vg_api_call *call;
+    const struct vg_kind *kind;
+    struct vg_slice ns, label_selector, field_selector, user;
+    uint64_t started_ns, events, bytes;
+    size_t unsent;
+    vg_rev rev; /* of the last event sent */
+};
+void vg_api_each_watch(struct vg_api_loop *l,
+                       void (*each)(void *arg, const struct vg_api_watch_info *info), void *arg);
+
+#endif

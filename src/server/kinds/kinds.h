@@ -1,0 +1,116 @@
+/* kinds.h - the table of kinds: what is served, under which names, by which rules (design D9).
+ * A kind is a row; no code elsewhere knows the word "pod". The table is constant. A row's index is
+ * the number of its kind in the cacher. Adding a kind is adding a row.
+ * Thread: any. */
+#ifndef VG_KINDS_KINDS_H
+#define VG_KINDS_KINDS_H
+
+#include "object/field_selector.h"
+#include "object/seal.h"
+
+/* Verbs, as bits; discovery lists them sorted by name. */
+enum vg_verb {
+    VG_VERB_CREATE = 1,
+    VG_VERB_DELETE = 2,
+    VG_VERB_DELETECOLLECTION = 4,
+    VG_VERB_GET = 8,
+    VG_VERB_LIST = 16,
+    VG_VERB_PATCH = 32,
+    VG_VERB_UPDATE = 64,
+    VG_VERB_WATCH = 128,
+};
+#define VG_VERBS_ALL 255u
+const char *vg_verb_name(enum vg_verb verb); /* "deletecollection" */
+
+enum vg_kind_flag {
+    VG_KIND_NAMESPACED = 1,
+    VG_KIND_UNCACHED = 2,               /* always served from storage: events */
+    VG_KIND_CREATE_ON_UPDATE = 4,       /* PUT of an absent name creates it */
+    VG_KIND_UPDATE_NEEDS_REV = 8,       /* PUT without resourceVersion is 422 */
+    VG_KIND_DELETE_ANSWERS_OBJECT = 16, /* else a Status */
+    VG_KIND_GRACEFUL = 32,              /* a delete has a grace period: pods */
+    VG_KIND_HAS_STATUS = 64,            /* main writes keep status, /status keeps the rest */
+    VG_KIND_HAS_GENERATION = 128,       /* 1 at create, +1 with each change of spec */
+    VG_KIND_ORPHANS_BY_DEFAULT = 256,   /* delete without a policy adds finalizer "orphan": jobs */
+    VG_KIND_GENERATION_BY_ANNOTATIONS = 512, /* deployments: annotations count as spec */
+    VG_KIND_FINALIZED_BY_SPEC = 1024,        /* namespaces: spec.finalizers and /finalize */
+    VG_KIND_NOT_STORED = 2048, /* called, not stored: bindings at the top level, reviews */
+};
+
+/* How metadata.name is checked. */
+enum vg_kind_name_rule {
+    VG_NAME_SUBDOMAIN, /* most */
+    VG_NAME_LABEL,     /* namespaces, and services as RFC 1123 label */
+    VG_NAME_LABEL_1035,
+    VG_NAME_PATH_SEGMENT, /* RBAC */
+};
+
+enum vg_sub_type {
+    VG_SUB_STATUS,
+    VG_SUB_SCALE,
+    VG_SUB_BINDING,
+    VG_SUB_FINALIZE,
+    VG_SUB_EVICTION,
+    /* Listed in discovery, answered with a clear refusal until they are built. */
+    VG_SUB_UNSERVED,
+};
+
+struct vg_kind_sub {
+    const char *name; /* "status" */
+    enum vg_sub_type type;
+    const char *kind;            /* of its body: "Pod", "Scale", "Binding" */
+    const char *group, *version; /* of that kind when they are not the parent's; else NULL */
+    unsigned verbs;
+};
+
+/* Where a scale subresource finds its numbers: paths without the leading dot, by '.'. */
+struct vg_kind_scale {
+    const char *spec_replicas, *status_replicas, *selector;
+    bool selector_is_map; /* ReplicationController: a plain map; else a LabelSelector */
+};
+
+struct vg_kind {
+    const char *group, *version; /* group "" is core */
+    const char *resource, *singular, *kind, *list_kind;
+    const char *const *short_names; /* each list ends with NULL; NULL: none */
+    const char *const *categories;
+    unsigned verbs;
+    unsigned flags; /* enum vg_kind_flag */
+    enum vg_kind_name_rule name_rule;
+    const struct vg_kind_sub *subs;
+    size_t n_subs;
+    const struct vg_kind_scale *scale; /* NULL: none */
+    const struct vg_obj_fields *fields;
+    const struct vg_field_labels *labels; /* how field selectors name them, and refuse */
+    const char *prefix;                   /* of its keys: "/registry/pods/" */
+    const char *bookmark_tail;            /* after metadata: ",\"spec\":{\"containers\":null}..." */
+    const char *storage_hash;             /* storageVersionHash of discovery */
+    uint64_t ttl_s;                       /* events: 3600; 0 = for ever */
+};
+
+const struct vg_kind *vg_kinds(size_t *ret_n);
+/* NULL: not served. */
+const struct vg_kind *vg_kind_find(struct vg_slice group, struct vg_slice version,
+                                   struct vg_slice resource);
+const struct vg_kind *vg_kind_find_kind(struct vg_slice group, struct vg_slice version,
+                                        struct vg_slice kind);
+size_t vg_kind_index(const struct vg_kind *kind);
+const struct vg_kind_sub *vg_kind_sub(const struct vg_kind *kind, struct vg_slice name);
+static inline bool vg_kind_is(const struct vg_kind *kind, enum vg_kind_flag flag)
+{
+    return kind->flags & (unsigned)flag;
+}
+/* "v1", "apps/v1": static. */
+const char *vg_kind_api_version(const struct vg_kind *kind);
+/* "pods", "deployments.apps", as messages name a resource: static. */
+const char *vg_kind_qualified(const struct vg_kind *kind);
+
+/* The groups that are served, in the order of discovery; the core group is not among them. */
+struct vg_group {
+    const char *name;
+    const char *const *versions; /* best first, ends with NULL */
+};
+const struct vg_group *vg_groups(size_t *ret_n);
+const struct vg_group *vg_group_find(struct vg_slice name); /* also "" = core */
+
+#endif
