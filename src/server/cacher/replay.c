@@ -27,27 +27,15 @@ static void drop_hold(struct replay *r)
 {
     vg_history_view_unref(r->hold.view);
     r->hold = (struct vg_tail_hold){0};
-    r->n_seqs = r->at = 0;
+    r->n_seqs = 0;
 }
 
-static void drop_pending(struct replay *r)
+static void drop_state(struct replay *r)
 {
-    for (size_t i = r->pending_at; i < r->n_pending; i++) {
-        vg_rec_unref(r->pending[i].rec);
-        vg_rec_unref(r->pending[i].prev);
-    }
-    r->n_pending = r->pending_at = 0;
-}
-
-void vg_replay_really_free(struct replay *r)
-{
-    drop_hold(r);
-    drop_pending(r);
-    vg_cache_snapshot_done(&r->snapshot);
-    vg_range_done(&r->list);
-    vg_free(r->seqs);
-    vg_free(r->pending);
-    vg_free(r);
+    struct state_source *s = vg_steal(r->state);
+    if (s)
+        vg_cache_snapshot_done(&s->snapshot);
+    vg_free(s);
 }
 
 void vg_replay_free(struct vg_cache_watcher *w)
@@ -55,12 +43,11 @@ void vg_replay_free(struct vg_cache_watcher *w)
     struct replay *r = vg_steal(w->replay);
     if (!r)
         return;
-    if (r->watch)
-        vg_watch_cancel(r->watch);
-    r->watch = NULL;
-    r->w = NULL;
-    if (!r->is_listing)
-        vg_replay_really_free(r);
+    drop_hold(r);
+    drop_state(r);
+    vg_storage_source_free(r->storage);
+    vg_free(r->seqs);
+    vg_free(r);
 }
 
 /* ---- from a state ---- */
@@ -79,21 +66,25 @@ static void take_state(struct vg_cache_watcher *w, struct vg_cache_snapshot *ret
     ret->rev = VG_MAX(rev, vg_root_rev(ret->root));
 }
 
-static void start_state(struct vg_cache_watcher *w)
+static int start_state(struct vg_cache_watcher *w)
 {
-    struct replay *r = w->replay;
-    r->kind = FROM_STATE;
-    take_state(w, &r->snapshot, &w->next);
-    w->after = w->rev = r->snapshot.rev;
+    struct state_source *s = vg_new(struct state_source);
+    if (!s)
+        return -ENOMEM;
+    w->replay->state = s;
+    w->replay->kind = FROM_STATE;
+    take_state(w, &s->snapshot, &w->next);
+    w->after = w->rev = s->snapshot.rev;
     w->sub = UINT32_MAX;
-    vg_cache_walk_init(&r->walk, w->port->c, w->pk->wc->index, &r->snapshot, w->predicate,
-                       vg_slice(NULL, 0), &r->key_buf);
+    vg_cache_walk_init(&s->walk, w->port->c, w->pk->wc->index, &s->snapshot, w->predicate,
+                       vg_slice(NULL, 0), &s->key_buf);
+    return 0;
 }
 
 enum told vg_replay_finish_state(struct vg_cache_watcher *w, enum replay_kind then)
 {
     struct replay *r = w->replay;
-    vg_cache_snapshot_done(&r->snapshot);
+    drop_state(r);
     r->kind = then;
     return r->with_end_bookmark ? vg_watcher_bookmark(w, w->rev, true) : TOLD_OK;
 }
@@ -101,9 +92,9 @@ enum told vg_replay_finish_state(struct vg_cache_watcher *w, enum replay_kind th
 /* A form that another thread is encoding concerns changes alone: objects of a state have none. */
 static bool step_state(struct vg_cache_watcher *w)
 {
-    struct replay *r = w->replay;
+    struct state_source *s = w->replay->state;
     for (int i = 0; i < STEP_MAX; i++) {
-        const struct vg_rec *rec = vg_cache_walk_next(&r->walk);
+        const struct vg_rec *rec = vg_cache_walk_next(&s->walk);
         if (!rec)
             return vg_replay_finish_state(w, FROM_TAIL) == TOLD_OK;
         struct vg_told t;
@@ -316,7 +307,6 @@ static int new_replay(struct vg_cache_watcher *w)
     w->replay = vg_new(struct replay);
     if (!w->replay)
         return -ENOMEM;
-    w->replay->w = w;
     w->replay->kind = FROM_TAIL;
     return 0;
 }
@@ -351,10 +341,7 @@ int vg_replay_start(struct vg_cache_watcher *w, const struct vg_cache_watch_opts
         return err;
     w->replay->with_end_bookmark = opts->with_end_bookmark;
     if (opts->start == VG_WATCH_STATE) {
-        if (is_uncached)
-            err = vg_replay_start_list(w);
-        else
-            start_state(w);
+        err = is_uncached ? vg_replay_start_list(w) : start_state(w);
     } else {
         vg_rev rev =
             opts->start == VG_WATCH_AFTER ? opts->rev : vg_storage_revision(c->opts.storage);

@@ -10,6 +10,53 @@
 #define STORAGE_BATCH 64
 #define LIST_PAGE 500
 
+/* ---- life ---- */
+
+static void drop_pending(struct storage_source *s)
+{
+    for (size_t i = s->pending_at; i < s->n_pending; i++) {
+        vg_rec_unref(s->pending[i].rec);
+        vg_rec_unref(s->pending[i].prev);
+    }
+    s->n_pending = s->pending_at = 0;
+}
+
+static void really_free(struct storage_source *s)
+{
+    drop_pending(s);
+    vg_range_done(&s->list);
+    vg_free(s->pending);
+    vg_free(s);
+}
+
+void vg_storage_source_free(struct storage_source *s)
+{
+    if (!s)
+        return;
+    if (s->watch)
+        vg_watch_cancel(s->watch);
+    s->watch = NULL;
+    s->w = NULL;
+    if (!s->is_listing)
+        really_free(s);
+}
+
+/* The watcher's source, made when it is first needed, with the keys that concern it. */
+static int open_source(struct vg_cache_watcher *w, struct storage_source **ret_source)
+{
+    struct replay *r = w->replay;
+    struct vg_slice ns = {0};
+    if (!w->pk->wc->kind->is_namespaced || !vg_obj_predicate_namespace(w->predicate, &ns))
+        ns.n = 0;
+    if (!r->storage)
+        r->storage = vg_new(struct storage_source);
+    if (!r->storage)
+        return -ENOMEM;
+    r->storage->w = w;
+    *ret_source = r->storage;
+    return vg_obj_key_range(w->pk->wc->prefix, ns, &r->storage->keys);
+}
+
 /* ---- from storage ---- */
 
 static bool is_behind_us(const struct vg_cache_watcher *w, const struct vg_rec *rec)
@@ -29,9 +76,9 @@ static bool is_readable(struct vg_event *e)
 /* Tell what is pending. TOLD_OK: all of it. */
 static enum told tell_pending(struct vg_cache_watcher *w)
 {
-    struct replay *r = w->replay;
-    while (r->pending_at < r->n_pending) {
-        struct vg_event e = r->pending[r->pending_at];
+    struct storage_source *s = w->replay->storage;
+    while (s->pending_at < s->n_pending) {
+        struct vg_event e = s->pending[s->pending_at];
         bool is_new = !is_behind_us(w, e.rec);
         enum told told = TOLD_OK;
         if (is_new && is_readable(&e)) {
@@ -41,19 +88,19 @@ static enum told tell_pending(struct vg_cache_watcher *w)
             told = vg_watcher_tell(w, &t);
         }
         if (told == TOLD_ENDED || told == TOLD_AGAIN)
-            return told; /* ended: r may be gone with the watcher's replay */
+            return told; /* ended: s may be gone with the watcher's replay */
         if (is_new) {    /* what was told before must not move the position back */
             w->rev = e.rec->rev;
             w->sub = e.rec->sub;
         }
-        vg_rec_unref(r->pending[r->pending_at].rec);
-        vg_rec_unref(r->pending[r->pending_at].prev);
-        r->pending_at++;
+        vg_rec_unref(s->pending[s->pending_at].rec);
+        vg_rec_unref(s->pending[s->pending_at].prev);
+        s->pending_at++;
         if (told == TOLD_FULL)
             return told;
     }
-    r->n_pending = r->pending_at = 0;
-    w->rev = VG_MAX(w->rev, r->pending_rev);
+    s->n_pending = s->pending_at = 0;
+    w->rev = VG_MAX(w->rev, s->pending_rev);
     w->sub = UINT32_MAX;
     return TOLD_OK;
 }
@@ -73,9 +120,7 @@ static bool join_tail(struct vg_cache_watcher *w)
     vg_history_view_unref(h.view);
     if (!can_join)
         return false;
-    if (r->watch)
-        vg_watch_cancel(r->watch);
-    r->watch = NULL;
+    vg_storage_source_free(vg_steal(r->storage));
     r->kind = FROM_TAIL;
     return true;
 }
@@ -83,89 +128,87 @@ static bool join_tail(struct vg_cache_watcher *w)
 /* Pending changes are told: join the tail, or let storage go on. True: more can be done at once. */
 static bool after_pending(struct vg_cache_watcher *w)
 {
-    struct replay *r = w->replay;
     if (join_tail(w))
         return true;
-    if (r->watch && r->is_paused) {
-        r->is_paused = false;
-        vg_watch_resume(r->watch);
+    struct storage_source *s = w->replay->storage;
+    if (s->watch && s->is_paused) {
+        s->is_paused = false;
+        vg_watch_resume(s->watch);
     }
     return false;
 }
 
-static int keep_pending(struct replay *r, const struct vg_watch_batch *b)
+static int keep_pending(struct storage_source *s, const struct vg_watch_batch *b)
 {
-    struct vg_event *v = vg_reallocarray(r->pending, VG_MAX(b->n, (size_t)1), sizeof *v);
+    struct vg_event *v = vg_reallocarray(s->pending, VG_MAX(b->n, (size_t)1), sizeof *v);
     if (!v)
         return -ENOMEM;
-    r->pending = v;
+    s->pending = v;
     for (size_t i = 0; i < b->n; i++) {
         v[i].rec = vg_rec_ref(b->events[i].rec);
         v[i].prev = b->events[i].prev ? vg_rec_ref(b->events[i].prev) : NULL;
     }
-    r->n_pending = b->n;
-    r->pending_at = 0;
-    r->pending_rev = b->rev;
+    s->n_pending = b->n;
+    s->pending_at = 0;
+    s->pending_rev = b->rev;
     return 0;
 }
 
 /* The storage watch is paused until what it brought has been told, in the watcher's own turn. */
 static void on_batch(struct vg_watch *watch, const struct vg_watch_batch *b, void *arg)
 {
-    struct replay *r = arg;
-    struct vg_cache_watcher *w = r->w;
-    if (keep_pending(r, b) < 0) {
+    struct storage_source *s = arg;
+    struct vg_cache_watcher *w = s->w;
+    if (keep_pending(s, b) < 0) {
         vg_watcher_end(w, VG_END_INTERNAL, 0);
         return;
     }
     vg_watch_pause(watch);
-    r->is_paused = true;
+    s->is_paused = true;
     vg_watcher_queue(w);
 }
 
 static void on_end(struct vg_watch *watch, int err, vg_rev compact_rev, void *arg)
 {
-    struct replay *r = arg;
+    struct storage_source *s = arg;
     (void)watch;
-    r->watch = NULL;
-    vg_watcher_end(r->w, err == VIGIL_E_COMPACTED ? VG_END_EXPIRED : VG_END_INTERNAL, compact_rev);
+    s->watch = NULL;
+    vg_watcher_end(s->w, err == VIGIL_E_COMPACTED ? VG_END_EXPIRED : VG_END_INTERNAL, compact_rev);
 }
 
 int vg_replay_start_storage(struct vg_cache_watcher *w)
 {
-    struct replay *r = w->replay;
-    struct vg_slice ns = {0};
-    if (!w->pk->wc->kind->is_namespaced || !vg_obj_predicate_namespace(w->predicate, &ns))
-        ns.n = 0;
-    int err = vg_obj_key_range(w->pk->wc->prefix, ns, &r->keys);
+    struct storage_source *s;
+    int err = open_source(w, &s);
     if (err < 0)
         return err;
     struct vg_watch_opts o = {
         .loop = w->port->loop,
         .keys = {.kind = VG_KEYS_SPAN,
-                 .start = vg_obj_key_slice(&r->keys.start),
-                 .end = vg_obj_key_slice(&r->keys.end)},
+                 .start = vg_obj_key_slice(&s->keys.start),
+                 .end = vg_obj_key_slice(&s->keys.end)},
         /* Its last revision may be half told: begin with it, and skip what is behind us. */
         .from = w->sub == UINT32_MAX ? w->rev + 1 : w->rev,
         .batch_max = STORAGE_BATCH,
         .progress = true,
         .on_batch = on_batch,
         .on_end = on_end,
-        .arg = r,
+        .arg = s,
     };
-    r->kind = FROM_STORAGE;
-    r->is_paused = false;
-    return vg_storage_watch(w->port->c->opts.storage, &o, &r->watch);
+    w->replay->kind = FROM_STORAGE;
+    s->is_paused = false;
+    return vg_storage_watch(w->port->c->opts.storage, &o, &s->watch);
 }
 
 bool vg_replay_step_storage(struct vg_cache_watcher *w)
 {
-    if (!w->replay->watch) {
+    const struct storage_source *s = w->replay->storage;
+    if (!s || !s->watch) {
         if (vg_replay_start_storage(w) < 0)
             vg_watcher_end(w, VG_END_INTERNAL, 0);
         return false;
     }
-    if (!w->replay->is_paused)
+    if (!s->is_paused)
         return false; /* nothing has come yet */
     enum told told = tell_pending(w);
     if (told != TOLD_OK)
@@ -177,60 +220,57 @@ bool vg_replay_step_storage(struct vg_cache_watcher *w)
 
 static void on_page(struct vg_store_req *req)
 {
-    struct replay *r =
-        VG_CONTAINER_OF(VG_CONTAINER_OF(req, struct vg_range, req), struct replay, list);
-    r->is_listing = false;
-    if (!r->w) {
-        vg_replay_really_free(r);
+    struct storage_source *s =
+        VG_CONTAINER_OF(VG_CONTAINER_OF(req, struct vg_range, req), struct storage_source, list);
+    s->is_listing = false;
+    if (!s->w) {
+        really_free(s);
         return;
     }
     if (req->err < 0) {
-        vg_watcher_end(r->w, req->err == VIGIL_E_COMPACTED ? VG_END_EXPIRED : VG_END_INTERNAL,
+        vg_watcher_end(s->w, req->err == VIGIL_E_COMPACTED ? VG_END_EXPIRED : VG_END_INTERNAL,
                        req->compact_rev);
         return;
     }
-    r->w->rev = r->w->after = req->rev;
-    r->w->sub = UINT32_MAX;
-    r->at = 0;
-    vg_watcher_queue(r->w);
+    s->w->rev = s->w->after = req->rev;
+    s->w->sub = UINT32_MAX;
+    s->list_at = 0;
+    vg_watcher_queue(s->w);
 }
 
 static int next_page(struct vg_cache_watcher *w, vg_rev at)
 {
-    struct replay *r = w->replay;
-    r->list = (struct vg_range){
+    struct storage_source *s = w->replay->storage;
+    s->list = (struct vg_range){
         .req = {.loop = w->port->loop, .done = on_page},
         .keys = {.kind = VG_KEYS_SPAN,
-                 .start = vg_obj_key_slice(&r->keys.start),
-                 .end = vg_obj_key_slice(&r->keys.end)},
+                 .start = vg_obj_key_slice(&s->keys.start),
+                 .end = vg_obj_key_slice(&s->keys.end)},
         .at = at,
         .limit = LIST_PAGE,
     };
-    int err = vg_storage_range(w->port->c->opts.storage, &r->list);
-    r->is_listing = err == 0;
+    int err = vg_storage_range(w->port->c->opts.storage, &s->list);
+    s->is_listing = err == 0;
     return err;
 }
 
 int vg_replay_start_list(struct vg_cache_watcher *w)
 {
-    struct replay *r = w->replay;
-    struct vg_slice ns = {0};
-    if (!w->pk->wc->kind->is_namespaced || !vg_obj_predicate_namespace(w->predicate, &ns))
-        ns.n = 0;
-    r->kind = FROM_LIST;
-    int err = vg_obj_key_range(w->pk->wc->prefix, ns, &r->keys);
+    struct storage_source *s;
+    int err = open_source(w, &s);
+    w->replay->kind = FROM_LIST;
     return err < 0 ? err : next_page(w, 0);
 }
 
 static bool finish_page(struct vg_cache_watcher *w)
 {
-    struct replay *r = w->replay;
-    bool more = r->list.more;
+    struct storage_source *s = w->replay->storage;
+    bool more = s->list.more;
     int err = 0;
     if (more)
-        err = vg_obj_key_next(vg_rec_key(r->list.recs[r->list.n_recs - 1]), &r->keys.start);
+        err = vg_obj_key_next(vg_rec_key(s->list.recs[s->list.n_recs - 1]), &s->keys.start);
     vg_rev at = w->rev;
-    vg_range_done(&r->list);
+    vg_range_done(&s->list);
     if (err == 0 && more)
         err = next_page(w, at);
     if (err < 0) {
@@ -242,11 +282,11 @@ static bool finish_page(struct vg_cache_watcher *w)
 
 bool vg_replay_step_list(struct vg_cache_watcher *w)
 {
-    struct replay *r = w->replay;
-    if (r->is_listing)
+    struct storage_source *s = w->replay->storage;
+    if (s->is_listing)
         return false;
-    for (; r->at < r->list.n_recs; r->at++) {
-        struct vg_event e = {.rec = r->list.recs[r->at]};
+    for (; s->list_at < s->list.n_recs; s->list_at++) {
+        struct vg_event e = {.rec = s->list.recs[s->list_at]};
         struct vg_told t;
         if (!is_readable(&e))
             continue;
@@ -256,7 +296,7 @@ bool vg_replay_step_list(struct vg_cache_watcher *w)
         if (told == TOLD_OK)
             continue;
         if (told == TOLD_FULL)
-            r->at++;
+            s->list_at++;
         return false;
     }
     return finish_page(w);
