@@ -86,6 +86,10 @@ struct vg_kind {
     const char *bookmark_tail;            /* after metadata: ",\"spec\":{\"containers\":null}..." */
     const char *storage_hash;             /* storageVersionHash of discovery */
     uint64_t ttl_s;                       /* events: 3600; 0 = for ever */
+    /* With VG_KIND_HAS_STATUS: what status becomes at create, as JSON ("{}", {"phase":"Pending"});
+     * NULL: as the client gave it (nodes). */
+    const char *new_status;
+    const char *deprecation; /* text of a Warning header for every request; NULL: none */
 };
 
 const struct vg_kind *vg_kinds(size_t *ret_n);
