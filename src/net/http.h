@@ -104,6 +104,7 @@ struct vg_http_head {
     const struct vg_http_field *fields; /* names as they shall be seen on HTTP/1.1 */
     size_t n_fields;
     uint64_t length; /* of the body, or VG_HTTP_STREAMED */
+    bool is_watch;   /* may be quiet for long: no minimum rate */
 };
 /* Once for each exchange, before the first write. 0; -ENOMEM; VIGIL_E_CANCELED: nobody is there any
  * more (on_closed comes or is under way). */

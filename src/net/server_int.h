@@ -1,0 +1,61 @@
+/* server_int.h - what the files of this room share about servers: one per loop, one shared part. */
+#ifndef VG_NET_SERVER_INT_H
+#define VG_NET_SERVER_INT_H
+
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "outq.h"
+#include "server.h"
+
+/* 64 KiB: what one read takes at most; one buffer per loop, none per connection. */
+#define VG_NET_READ_MAX (64u * 1024u)
+/* 16 KiB: the largest TLS record; slices are gathered here and encrypted as one. */
+#define VG_NET_RECORD_MAX (16u * 1024u)
+
+/* Written by one loop, read by any: plain adds that readers may see late. */
+struct vg_net_counts {
+    _Atomic uint64_t accepted, refused, open_tls, open_h2, handshakes_failed;
+    _Atomic uint64_t requests, malformed, timeouts, floods, bytes_in, bytes_out;
+};
+static inline void vg_net_count(_Atomic uint64_t *n, uint64_t add)
+{
+    uint64_t was = atomic_load_explicit(n, memory_order_relaxed);
+    atomic_store_explicit(n, was + add, memory_order_relaxed);
+}
+
+struct vg_net_request;
+
+struct vg_http_server {
+    struct vg_http_shared *shared;
+    const struct vg_http_limits *limits; /* defaults filled in */
+    const struct vg_http_handler *handler;
+    const struct vg_log *log;
+    struct vg_loop *loop;
+    struct vg_outq_pool pool;
+    struct vg_net_request *free_requests; /* for reuse, see request.h */
+    size_t n_free_requests;
+    struct vg_net_counts counts;
+    struct vg_list link;      /* in shared->servers */
+    struct vg_list conns;     /* all */
+    struct vg_list dirty;     /* have something to do at the end of the turn */
+    struct vg_list listening; /* struct listening of server.c */
+    size_t n_conns, n_handles;
+    uv_prepare_t turn_end;
+    bool is_draining, is_closing;
+    void (*drained)(void *arg);
+    void *drained_arg;
+    int date_len; /* "Date: ...\r\n" of this second, made at most once in it */
+    int64_t date_s;
+    char date[48];
+    char *in;      /* VG_NET_READ_MAX */
+    char *staging; /* VG_NET_RECORD_MAX */
+};
+
+/* "Sun, 06 Nov 1994 08:49:37 GMT" by the loop's wall clock; valid until the next call. */
+struct vg_slice vg_net_date(struct vg_http_server *s);
+
+#endif
