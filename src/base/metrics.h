@@ -18,7 +18,7 @@
 
 enum vg_metric_type { VG_METRIC_COUNTER, VG_METRIC_GAUGE, VG_METRIC_HISTOGRAM };
 
-#define VG_METRIC_LABELS_MAX 8
+#define VG_METRIC_LABELS_MAX 10
 /* 256: a label value is a name; longer ones are cut, so that a peer cannot fill the scrape. */
 #define VG_METRIC_VALUE_MAX 256
 /* 1000: what one Prometheus target can bear per metric without being noticed. */
