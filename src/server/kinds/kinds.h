@@ -1,6 +1,11 @@
 /* kinds.h - the table of kinds: what is served, under which names, by which rules (design D9).
  * A kind is a row; no code elsewhere knows the word "pod". The table is constant. A row's index is
- * the number of its kind in the cacher. Adding a kind is adding a row.
+ * the number of its kind in the cacher. Adding a kind is adding a row to its group's .def
+ * (docs/internals/kinds.md).
+ * Invariants, checked by kinds_test.c:
+ *   K1 rows are sorted by group, version and resource, bytewise; no two are equal.
+ *   K2 prefixes are unique, none is a prefix of another, each ends with '/'.
+ *   K3 labels and fields agree: a label's index is that of the field it names.
  * Thread: any. */
 #ifndef VG_KINDS_KINDS_H
 #define VG_KINDS_KINDS_H
@@ -34,15 +39,16 @@ enum vg_kind_flag {
     VG_KIND_ORPHANS_BY_DEFAULT = 256,   /* delete without a policy adds finalizer "orphan": jobs */
     VG_KIND_GENERATION_BY_ANNOTATIONS = 512, /* deployments: annotations count as spec */
     VG_KIND_FINALIZED_BY_SPEC = 1024,        /* namespaces: spec.finalizers and /finalize */
-    VG_KIND_NOT_STORED = 2048, /* called, not stored: bindings at the top level, reviews */
+    VG_KIND_NOT_STORED = 2048,    /* called, not stored: bindings at the top level, reviews */
+    VG_KIND_NAME_IN_BYTES = 4096, /* a name that is too long is told in bytes, not characters */
 };
 
 /* How metadata.name is checked. */
 enum vg_kind_name_rule {
     VG_NAME_SUBDOMAIN, /* most */
-    VG_NAME_LABEL,     /* namespaces, and services as RFC 1123 label */
+    VG_NAME_LABEL,     /* RFC 1123: namespaces, services, stateful sets */
     VG_NAME_LABEL_1035,
-    VG_NAME_PATH_SEGMENT, /* RBAC */
+    VG_NAME_PATH_SEGMENT, /* RBAC, events */
 };
 
 enum vg_sub_type {
@@ -71,12 +77,15 @@ struct vg_kind_scale {
 
 struct vg_kind {
     const char *group, *version; /* group "" is core */
+    const char *api_version;     /* "v1", "apps/v1" */
     const char *resource, *singular, *kind, *list_kind;
+    const char *qualified;          /* "pods", "deployments.apps" */
     const char *const *short_names; /* each list ends with NULL; NULL: none */
     const char *const *categories;
     unsigned verbs;
     unsigned flags; /* enum vg_kind_flag */
     enum vg_kind_name_rule name_rule;
+    unsigned name_max; /* shorter than the rule's own limit (cron jobs: 52); 0: that limit */
     const struct vg_kind_sub *subs;
     size_t n_subs;
     const struct vg_kind_scale *scale; /* NULL: none */
@@ -90,9 +99,12 @@ struct vg_kind {
      * NULL: as the client gave it (nodes). */
     const char *new_status;
     const char *deprecation; /* text of a Warning header for every request; NULL: none */
+    const char *spec;        /* whose change makes a generation: "spec", "template"; NULL: none */
 };
 
 const struct vg_kind *vg_kinds(size_t *ret_n);
+/* The rows of one group and version, which lie together; NULL: there are none. */
+const struct vg_kind *vg_kinds_of(struct vg_slice group, struct vg_slice version, size_t *ret_n);
 /* NULL: not served. */
 const struct vg_kind *vg_kind_find(struct vg_slice group, struct vg_slice version,
                                    struct vg_slice resource);
@@ -115,6 +127,6 @@ struct vg_group {
     const char *const *versions; /* best first, ends with NULL */
 };
 const struct vg_group *vg_groups(size_t *ret_n);
-const struct vg_group *vg_group_find(struct vg_slice name); /* also "" = core */
+const struct vg_group *vg_group_find(struct vg_slice name); /* also "" = core; NULL: none */
 
 #endif
