@@ -68,6 +68,9 @@ struct vg_api_call {
     const struct vg_api_user *user; /* outlives the call */
     char audit_id[37];
     uint64_t started_ns; /* clock's monotonic time */
+    /* Lines that the head of the answer shall have beside the common ones: constants. */
+    const struct vg_http_field *extra_fields;
+    size_t n_extra_fields;
     /* Exactly once: the answer is complete, was cut off, or nobody is there to get it. After it the
      * call is the caller's again. Never from within vg_api_serve. */
     void (*done)(struct vg_api_call *call);
