@@ -23,8 +23,6 @@ struct vg_conn;
 struct vg_tls_session;
 struct vg_net_address;
 
-/* A deadline that never comes. */
-#define VG_NET_NEVER UINT64_MAX
 /* 128 KiB: beyond it fill() adds nothing; what waits behind it stays with its stream. */
 #define VG_CONN_OUT_MAX (128u * 1024u)
 

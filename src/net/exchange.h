@@ -18,8 +18,10 @@
 #include "loop/loop.h"
 
 struct vg_conn;
-struct vg_http_limits;
 struct vg_net_request;
+
+/* A deadline that never comes. */
+#define VG_NET_NEVER UINT64_MAX
 
 /* What a codec does for an answer. Nothing here calls back into the handler. Arguments are checked:
  * respond comes once, write after it and before end, none of them after closed. -ENOMEM from
@@ -97,6 +99,8 @@ static inline bool vg_exchange_is_done(const struct vg_http_exchange *x)
 
 /* ---- pace ---- */
 
+#define VG_PACE_GRACE_MS 10000u
+
 /* Bytes wait (again): nothing if they did before. */
 void vg_pace_wait(struct vg_pace *p, uint64_t now_ns);
 void vg_pace_moved(struct vg_pace *p, size_t n, uint64_t now_ns);
@@ -104,7 +108,9 @@ static inline void vg_pace_stop(struct vg_pace *p)
 {
     *p = (struct vg_pace){0};
 }
-/* When to look again; VG_NET_NEVER: nothing waits. At or before now: too slow. */
-uint64_t vg_pace_due(const struct vg_pace *p, const struct vg_http_limits *limits, bool is_watch);
+/* When to look again; VG_NET_NEVER: nothing waits. At or before now: too slow. No byte for stall_ms
+ * is too slow, and so are, after VG_PACE_GRACE_MS, less than min_rate bytes/s since the wait began
+ * (0: any rate will do). */
+uint64_t vg_pace_due(const struct vg_pace *p, uint64_t stall_ms, uint64_t min_rate);
 
 #endif
