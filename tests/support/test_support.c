@@ -47,6 +47,48 @@ bool vg_test_is_long(void)
     return text && *text && strcmp(text, "0") != 0;
 }
 
+/* vectors */
+
+static const char *vectors_dir; /* NULL: there are none */
+
+static void find_vectors(void)
+{
+    const char *dir = getenv("VG_VECTORS");
+    if (!dir || !*dir)
+        dir = VG_SOURCE_DIR "/../shared/vectors";
+    if (access(dir, R_OK) == 0)
+        vectors_dir = dir;
+    else
+        printf("no vectors in %s: what compares with them is left out\n", dir);
+}
+
+static void read_file(FILE *f, struct vg_buf *ret)
+{
+    char piece[16384];
+    size_t n;
+    while ((n = fread(piece, 1, sizeof piece, f)) > 0)
+        if (vg_buf_append(ret, piece, n) < 0)
+            die("reading a vector");
+    if (ferror(f))
+        die("reading a vector");
+}
+
+bool vg_test_vector(const char *name, struct vg_buf *ret)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_vectors);
+    if (!vectors_dir)
+        return false;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", vectors_dir, name);
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        die(path);
+    read_file(f, ret);
+    fclose(f);
+    return true;
+}
+
 /* directories */
 
 struct tmpdir {

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/slice.h"
 
 /* The seed of this run: VG_SEED from the environment, else random. Printed as "seed=..." the first
@@ -57,6 +58,12 @@ void vg_test_threads(unsigned count, vg_test_thread_fn *fn, void *arg);
 /* Runs fn(arg) in a child process and asserts that it dies by abort() with `text` on stderr. Call
  * it while this process has one thread. */
 void vg_test_dies(void (*fn)(void *arg), void *arg, const char *text);
+
+/* Recorded answers of a real server, in the folder that VG_VECTORS names or else in
+ * ../shared/vectors beside the repository. Appends the file to *ret; false: the vectors are not
+ * there, which is said once on stdout. A file that is missing among vectors that are there ends the
+ * run. */
+bool vg_test_vector(const char *name, struct vg_buf *ret);
 
 /* Asserts that two runs of bytes are equal and prints both when they are not. */
 #define vg_assert_slice_equal(got, want) vg_assert_slice_equal_((got), (want), __FILE__, __LINE__)
