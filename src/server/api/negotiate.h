@@ -31,6 +31,8 @@ struct vg_media_scope {
 VG_CHECK int vg_media_negotiate(const struct vg_http_exchange *x, const struct vg_target *t,
                                 const struct vg_media_scope *scope, struct vg_arena *a,
                                 struct vg_media *ret, struct vg_api_status *ret_status);
+/* By ?pretty=, else by the User-Agent. */
+bool vg_media_is_pretty(const struct vg_http_exchange *x, const struct vg_target *t);
 const char *vg_media_content_type(const struct vg_media *m); /* static */
 
 #endif

@@ -65,5 +65,6 @@ struct vg_slice vg_query_get(const struct vg_target *t, const char *name);
 /* As kube-apiserver reads booleans: absent, "0", "false" in any case are false, all else is true,
  * even "". */
 bool vg_query_bool(const struct vg_target *t, const char *name);
+bool vg_query_is_true(struct vg_slice value); /* p NULL: absent */
 
 #endif

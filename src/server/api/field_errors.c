@@ -1,0 +1,172 @@
+/* field_errors.c - what is wrong with which field, collected into one 422.
+ * Each error is a cause; the message lists all of them, each text once, in brackets when there are
+ * several, as apimachinery's aggregate does. */
+#include <errno.h>
+
+#include "object/quote.h"
+#include "status_int.h"
+
+/* 256 errors: more than a person reads; a body of 3 MiB could make a million. */
+#define FIELD_ERRORS_MAX 256u
+
+static struct vg_api_cause *add(struct vg_field_errors *e)
+{
+    if (e->failed || e->n == FIELD_ERRORS_MAX)
+        return NULL;
+    if (e->n == e->room) {
+        size_t room = e->room ? e->room * 2 : 4;
+        struct vg_api_cause *v = vg_arena_array(e->arena, struct vg_api_cause, room);
+        if (!v) {
+            e->failed = true;
+            return NULL;
+        }
+        if (e->n)
+            memcpy(v, e->v, e->n * sizeof *v);
+        e->v = v;
+        e->room = room;
+    }
+    struct vg_api_cause *c = &e->v[e->n++];
+    *c = (struct vg_api_cause){.reason = ""};
+    return c;
+}
+
+/* head, and if there is a detail ": " and that. */
+static void note(struct vg_field_errors *e, const char *reason, const char *field,
+                 const struct vg_buf *head, struct vg_slice detail)
+{
+    struct vg_api_cause *c = add(e);
+    if (!c)
+        return;
+    c->reason = reason;
+    int r = vg_arena_printf(e->arena, &c->message, "%.*s%s%.*s", VG_SLICE_ARG(vg_buf_slice(head)),
+                            detail.n ? ": " : "", VG_SLICE_ARG(detail));
+    if (r == 0)
+        r = vg_arena_keep(e->arena, vg_slice_str(field), &c->field);
+    e->failed |= r < 0;
+}
+
+static void note_v(struct vg_field_errors *e, const char *reason, const char *field,
+                   const char *type, struct vg_slice value, const char *fmt, va_list ap)
+{
+    VG_AUTO(buf) head = {0};
+    VG_AUTO(buf) detail = {0};
+    int r = vg_buf_printf(&head, "%s%s%.*s", type, value.p ? ": " : "", VG_SLICE_ARG(value));
+    if (r == 0 && fmt)
+        r = vg_buf_vprintf(&detail, fmt, ap);
+    if (r < 0)
+        e->failed = true;
+    else
+        note(e, reason, field, &head, vg_buf_slice(&detail));
+}
+
+void vg_field_invalid(struct vg_field_errors *e, const char *field, struct vg_slice value_json,
+                      const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    note_v(e, "FieldValueInvalid", field, "Invalid value", value_json, fmt, ap);
+    va_end(ap);
+}
+
+void vg_field_required(struct vg_field_errors *e, const char *field, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    note_v(e, "FieldValueRequired", field, "Required value", (struct vg_slice){0}, fmt, ap);
+    va_end(ap);
+}
+
+void vg_field_forbidden(struct vg_field_errors *e, const char *field, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    note_v(e, "FieldValueForbidden", field, "Forbidden", (struct vg_slice){0}, fmt, ap);
+    va_end(ap);
+}
+
+void vg_field_not_supported(struct vg_field_errors *e, const char *field,
+                            struct vg_slice value_json, const char *const *supported)
+{
+    VG_AUTO(buf) head = {0};
+    VG_AUTO(buf) detail = {0};
+    int r = vg_buf_printf(&head, "Unsupported value: %.*s", VG_SLICE_ARG(value_json));
+    for (const char *const *s = supported; r == 0 && *s; s++) {
+        r = vg_buf_printf(&detail, "%s", s == supported ? "supported values: " : ", ");
+        if (r == 0)
+            r = vg_quote_append(&detail, vg_slice_str(*s));
+    }
+    if (r < 0)
+        e->failed = true;
+    else
+        note(e, "FieldValueNotSupported", field, &head, vg_buf_slice(&detail));
+}
+
+void vg_field_duplicate(struct vg_field_errors *e, const char *field, struct vg_slice value_json)
+{
+    VG_AUTO(buf) head = {0};
+    if (vg_buf_printf(&head, "Duplicate value: %.*s", VG_SLICE_ARG(value_json)) < 0)
+        e->failed = true;
+    else
+        note(e, "FieldValueDuplicate", field, &head, (struct vg_slice){0});
+}
+
+void vg_field_too_long(struct vg_field_errors *e, const char *field, const char *what, size_t max)
+{
+    VG_AUTO(buf) head = {0};
+    if (vg_buf_printf(&head, "Too long: may not be more than %zu %s", max, what) < 0)
+        e->failed = true;
+    else
+        note(e, "FieldValueTooLong", field, &head, (struct vg_slice){0});
+}
+
+/* ---- the Status ---- */
+
+static bool was_said(const struct vg_field_errors *e, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (vg_slice_eq(e->v[k].field, e->v[i].field) &&
+            vg_slice_eq(e->v[k].message, e->v[i].message))
+            return true;
+    return false;
+}
+
+static int append_all(struct vg_buf *b, const struct vg_field_errors *e)
+{
+    size_t distinct = 0;
+    for (size_t i = 0; i < e->n; i++)
+        distinct += !was_said(e, i);
+    int r = distinct > 1 ? vg_buf_append_byte(b, '[') : 0;
+    size_t said = 0;
+    for (size_t i = 0; r == 0 && i < e->n; i++) {
+        if (was_said(e, i))
+            continue;
+        r = vg_buf_printf(b, "%s%.*s: %.*s", said++ ? ", " : "", VG_SLICE_ARG(e->v[i].field),
+                          VG_SLICE_ARG(e->v[i].message));
+    }
+    return r == 0 && distinct > 1 ? vg_buf_append_byte(b, ']') : r;
+}
+
+void vg_status_invalid(struct vg_arena *a, struct vg_api_status *ret, const char *group,
+                       const char *kind, struct vg_slice name, const struct vg_field_errors *e)
+{
+    *ret = (struct vg_api_status){.code = 422,
+                                  .reason = "Invalid",
+                                  .has_details = true,
+                                  .name = name,
+                                  .group = vg_slice_str(group),
+                                  .kind = vg_slice_str(kind),
+                                  .causes = e->v,
+                                  .n_causes = e->n};
+    VG_AUTO(buf) b = {0};
+    int r = vg_buf_printf(&b, "%s%s%s ", kind, *group ? "." : "", group);
+    if (r == 0)
+        r = vg_quote_append(&b, name);
+    if (r == 0)
+        r = vg_buf_printf(&b, " is invalid%s", e->n ? ": " : "");
+    if (r == 0)
+        r = append_all(&b, e);
+    if (r == 0)
+        r = vg_arena_keep(a, vg_buf_slice(&b), &ret->message);
+    if (r < 0 || e->failed)
+        vg_status_no_memory(ret);
+}
