@@ -60,6 +60,9 @@ struct vg_api_user {
     size_t n_groups;
 };
 
+/* Location, ETag and Vary are all that any answer adds. */
+#define VG_CALL_FIELDS_MAX 4u
+
 /* One request. Made by server/http, which embeds it, zeroes it, and fills the first part. */
 struct vg_api_call {
     struct vg_http_exchange *x;
@@ -87,11 +90,17 @@ struct vg_api_call {
     uint64_t bytes_out;
     const char *warnings[16]; /* Warning headers to send; arena or constants */
     size_t n_warnings;
+    struct vg_http_field fields[VG_CALL_FIELDS_MAX]; /* of the answer, beside the common ones */
+    size_t n_fields;
     bool is_closed; /* the exchange is gone: finish what runs, answer nothing */
 };
 
 /* Serve a call whose target is a resource or discovery. Thread: the call's loop. */
 void vg_api_serve(struct vg_api_call *call);
+/* /version, and what is below /openapi (404 in text where nothing is). Both answer GET and HEAD,
+ * and negotiate themselves. Thread: the call's loop. */
+void vg_api_version(struct vg_api_call *call);
+void vg_api_openapi(struct vg_api_call *call);
 /* server/http passes these on from its handler. */
 void vg_api_on_drained(struct vg_api_call *call);
 void vg_api_on_progress(struct vg_api_call *call, size_t n);

@@ -50,7 +50,8 @@ void vg_api_update(struct vg_api_call *call);
 void vg_api_patch(struct vg_api_call *call);
 void vg_api_delete(struct vg_api_call *call);
 void vg_api_deletecollection(struct vg_api_call *call);
-void vg_api_discover(struct vg_api_call *call); /* VG_TARGET_API, APIS, GROUP, VERSION */
+/* VG_TARGET_API, APIS, GROUP, VERSION; negotiates itself. */
+void vg_api_discover(struct vg_api_call *call);
 
 VG_CHECK int vg_discovery_new(struct vg_discovery **ret_discovery);
 void vg_discovery_free(struct vg_discovery *d);
