@@ -60,9 +60,6 @@ struct vg_api_user {
     size_t n_groups;
 };
 
-/* Location, ETag and Vary are all that any answer adds. */
-#define VG_CALL_FIELDS_MAX 4u
-
 /* One request. Made by server/http, which embeds it, zeroes it, and fills the first part. */
 struct vg_api_call {
     struct vg_http_exchange *x;
@@ -71,7 +68,8 @@ struct vg_api_call {
     const struct vg_api_user *user; /* outlives the call */
     char audit_id[37];
     uint64_t started_ns; /* clock's monotonic time */
-    /* Lines that the head of the answer shall have beside the common ones: constants. */
+    /* Lines that the head of the answer shall have beside the common ones:
+     * constants, or in the arena. */
     const struct vg_http_field *extra_fields;
     size_t n_extra_fields;
     /* Exactly once: the answer is complete, was cut off, or nobody is there to get it. After it the
@@ -90,8 +88,6 @@ struct vg_api_call {
     uint64_t bytes_out;
     const char *warnings[16]; /* Warning headers to send; arena or constants */
     size_t n_warnings;
-    struct vg_http_field fields[VG_CALL_FIELDS_MAX]; /* of the answer, beside the common ones */
-    size_t n_fields;
     bool is_closed; /* the exchange is gone: finish what runs, answer nothing */
 };
 

@@ -28,13 +28,6 @@ void vg_respond_constant(struct vg_api_call *call, const char *content_type, str
  * 0, or negative: the exchange is gone. */
 VG_CHECK int vg_respond_head(struct vg_api_call *call, int code, const char *content_type,
                              uint64_t length);
-/* A header line of the answer, whichever of these gives it. The value is constant or lives as long
- * as the call's arena; over VG_CALL_FIELDS_MAX it is dropped. */
-static inline void vg_call_field(struct vg_api_call *call, const char *name, struct vg_slice value)
-{
-    if (call->n_fields < VG_CALL_FIELDS_MAX)
-        call->fields[call->n_fields++] = (struct vg_http_field){vg_slice_str(name), value};
-}
 void vg_call_warn(struct vg_api_call *call, const char *fmt, ...) VG_PRINTF(2, 3);
 
 #endif
