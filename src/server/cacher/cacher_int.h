@@ -119,6 +119,13 @@ static inline void vg_rec_read(const struct vg_rec *rec, struct vg_obj_header *r
     vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), ret);
 }
 
+/* Ask for what telling will read of a record, so that the misses of many overlap. */
+static inline void vg_rec_fetch(const struct vg_rec *rec)
+{
+    for (size_t at = 0; at < 192; at += 64)
+        __builtin_prefetch((const char *)rec + at);
+}
+
 /* ---- feed.c ---- */
 void vg_feed_start(struct vg_cacher *c);
 void vg_feed_stop(struct vg_cacher *c);
@@ -146,9 +153,11 @@ struct vg_told {
     const struct vg_rec *rec;  /* NULL: the object is gone */
     const struct vg_rec *prev; /* NULL: there was none */
     vg_rev rev;
-    struct vg_change *change; /* holds the forms; NULL: none are kept */
-    struct vg_obj_header now, before;
-    bool is_matching;          /* both contents are known to match; `before` was not read */
+    struct vg_change *change;         /* holds the forms; NULL: none are kept */
+    struct vg_obj_header now, before; /* before: ask vg_told_before, it is read when needed */
+    bool has_before;
+    bool is_matching;          /* both contents are known to match */
+    bool keeps_trigger;        /* both match whoever is told and asks for the trigger alone */
     struct vg_frame frames[4]; /* by enum vg_obj_change, of the stored JSON */
     bool has_frame[4];
 };
@@ -158,7 +167,9 @@ void vg_told_init(struct vg_told *t, const struct vg_rec *rec, const struct vg_r
 void vg_told_init_matching(struct vg_told *t, struct vg_change *change);
 /* An object of a state, as ADDED at its own revision. */
 void vg_told_init_state(struct vg_told *t, const struct vg_rec *rec);
-enum vg_obj_change vg_told_change(const struct vg_told *t, const struct vg_obj_predicate *p);
+/* What was there before, which lies in memory that nobody has touched for long; NULL: nothing. */
+const struct vg_obj_header *vg_told_before(struct vg_told *t);
+enum vg_obj_change vg_told_change(struct vg_told *t, const struct vg_obj_predicate *p);
 /* The frame for a watcher of this form; valid as long as *t, with `own` for what is not shared.
  * 1: *ret_frame. 0: another thread is encoding it, come again. Negative: no memory, no such form.
  */
@@ -217,24 +228,26 @@ enum watcher_state { WATCHER_BEHIND, WATCHER_LIVE, WATCHER_ENDED };
 struct replay;
 
 struct vg_cache_watcher {
-    struct vg_cache_port *port;
-    struct vg_port_kind *pk;
+    /* What an event reads, side by side: of many watchers, the one that cares is not in a cache. */
+    struct vg_list link; /* LIVE: in a ring of the index; BEHIND: in port->behind if it can go on */
+    uint64_t next;       /* changes below this sequence are not for it: seen, or too old */
+    vg_rev after;        /* changes up to this revision are not for it */
     const struct vg_obj_predicate *predicate; /* reference */
     struct vg_sink *sink;
-    struct vg_list link; /* LIVE: in a ring of the index; BEHIND: in port->behind if it can go on */
-    struct vg_list full; /* in port->full while the sink is */
-    struct vg_list due;  /* in the wheel */
-    struct vg_list sibling; /* in port->watchers */
-    struct replay *replay;  /* BEHIND */
-    uint64_t next;          /* changes below this sequence are not for it: seen, or too old */
-    vg_rev after;           /* changes up to this revision are not for it */
-    vg_rev rev;             /* BEHIND: the last change that was looked at, (rev, sub) */
-    uint32_t sub;
+    struct vg_cache_port *port;
+    uint32_t form;
     uint8_t state;
     bool is_full;
     bool in_write;
     bool with_bookmarks;
-    uint32_t form;
+    /* The rest. */
+    struct vg_port_kind *pk;
+    struct vg_list full;    /* in port->full while the sink is */
+    struct vg_list due;     /* in the wheel */
+    struct vg_list sibling; /* in port->watchers */
+    struct replay *replay;  /* BEHIND */
+    vg_rev rev;             /* BEHIND: the last change that was looked at, (rev, sub) */
+    uint32_t sub;
     vg_rev bookmarked;    /* the last one sent */
     uint64_t deadline_ns; /* 0 = none */
     uint64_t bookmark_ns; /* when the next one is due */

@@ -61,18 +61,23 @@ void vg_told_init(struct vg_told *t, const struct vg_rec *rec, const struct vg_r
     t->prev = prev;
     t->rev = rec->rev;
     t->change = change;
-    t->is_matching = false;
+    t->has_before = t->is_matching = t->keeps_trigger = false;
     memset(t->has_frame, 0, sizeof t->has_frame);
     if (t->rec)
         vg_rec_read(t->rec, &t->now);
-    if (t->prev)
+}
+
+const struct vg_obj_header *vg_told_before(struct vg_told *t)
+{
+    if (t->prev && !t->has_before)
         vg_rec_read(t->prev, &t->before);
+    t->has_before = t->prev != NULL;
+    return t->prev ? &t->before : NULL;
 }
 
 void vg_told_init_matching(struct vg_told *t, struct vg_change *change)
 {
-    vg_told_init(t, change->rec, NULL, change);
-    t->prev = change->prev;
+    vg_told_init(t, change->rec, change->prev, change);
     t->is_matching = true;
 }
 
@@ -81,11 +86,11 @@ void vg_told_init_state(struct vg_told *t, const struct vg_rec *rec)
     vg_told_init(t, rec, NULL, NULL);
 }
 
-enum vg_obj_change vg_told_change(const struct vg_told *t, const struct vg_obj_predicate *p)
+enum vg_obj_change vg_told_change(struct vg_told *t, const struct vg_obj_predicate *p)
 {
-    if (t->is_matching)
+    if (t->is_matching || (t->keeps_trigger && vg_obj_predicate_is_trigger(p)))
         return t->prev ? VG_OBJ_MODIFIED : VG_OBJ_ADDED;
-    return vg_obj_predicate_change(p, t->prev ? &t->before : NULL, t->rec ? &t->now : NULL);
+    return vg_obj_predicate_change(p, vg_told_before(t), t->rec ? &t->now : NULL);
 }
 
 /* DELETED shows what was there before, at the revision of the change. */
@@ -93,7 +98,7 @@ static void json_frame(struct vg_told *t, enum vg_obj_change change)
 {
     struct vg_frame *f = &t->frames[change];
     bool is_delete = change == VG_OBJ_DELETED;
-    vg_obj_splice_frame(&f->splice, change, is_delete ? &t->before : &t->now, t->rev);
+    vg_obj_splice_frame(&f->splice, change, is_delete ? vg_told_before(t) : &t->now, t->rev);
     f->block = is_delete ? t->prev : t->rec;
     f->ref = ref_rec;
     f->unref = unref_rec;

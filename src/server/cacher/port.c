@@ -11,6 +11,9 @@
 /* The longest that catching up holds the loop in one turn. */
 #define TURN_MAX_NS ((int64_t)(5 * VG_NS_PER_MS))
 
+/* Events: enough for a miss to be served meanwhile. */
+#define FETCH_AHEAD 4
+
 /* ---- waking ---- */
 
 /* Thread: any. */
@@ -33,6 +36,7 @@ static void tell_live(struct vg_cache_watcher *w, const struct vg_cache_event *e
 {
     if (ev->seq < w->next || t->rev <= w->after)
         return;
+    __builtin_prefetch(w->sink); /* meanwhile its predicate is read */
     switch (vg_watcher_tell(w, t)) {
     case TOLD_OK:
         break;
@@ -71,6 +75,21 @@ static void tell_value(struct vg_cache_port *p, struct vg_map *map, struct vg_sl
         tell_ring(p, vg_map_get(map, value), ev, t, told);
 }
 
+/* Those of the value that the object has now, and if it had another before, of that one. A node's
+ * kubelet asks for its pods and nothing else: of a pod that stays, what it was need not be read. */
+static void tell_triggers(struct vg_cache_port *p, struct vg_port_kind *pk,
+                          const struct vg_obj_header *h, const struct vg_cache_event *ev,
+                          struct vg_told *t, uint64_t *told)
+{
+    bool keeps = ev->change->keeps_trigger;
+    if (!vg_map_count(&pk->by_trigger))
+        return;
+    t->keeps_trigger = keeps && t->rec; /* who asks for the trigger alone is found here alone */
+    tell_value(p, &pk->by_trigger, vg_obj_trigger(h), ev, t, told);
+    if (!keeps)
+        tell_value(p, &pk->by_trigger, vg_obj_trigger(vg_told_before(t)), ev, t, told);
+}
+
 static void dispatch(struct vg_cache_port *p, const struct vg_cache_event *ev)
 {
     struct vg_port_kind *pk = &p->kinds[ev->wc->index];
@@ -80,15 +99,10 @@ static void dispatch(struct vg_cache_port *p, const struct vg_cache_event *ev)
         return;
     pk->dispatched = ev->seq + 1;
     vg_told_init(&t, ev->change->rec, ev->change->prev, ev->change);
-    const struct vg_obj_header *h = t.rec ? &t.now : &t.before;
+    const struct vg_obj_header *h = t.rec ? &t.now : vg_told_before(&t);
     tell_value(p, &pk->by_name, vg_obj_name(h), ev, &t, &told);
     tell_value(p, &pk->by_namespace, vg_obj_namespace(h), ev, &t, &told);
-    if (vg_map_count(&pk->by_trigger)) {
-        struct vg_slice now = vg_obj_trigger(h);
-        tell_value(p, &pk->by_trigger, now, ev, &t, &told);
-        if (t.rec && t.prev && !vg_slice_eq(now, vg_obj_trigger(&t.before)))
-            tell_value(p, &pk->by_trigger, vg_obj_trigger(&t.before), ev, &t, &told);
-    }
+    tell_triggers(p, pk, h, ev, &t, &told);
     tell_ring(p, pk->all, ev, &t, &told);
     vg_count(&p->c->events_dispatched, told);
 }
@@ -134,6 +148,14 @@ static void serve_waits(struct vg_cache_port *p)
     }
 }
 
+/* The feed has written the records on another processor: ask for what dispatching will read of
+ * those that come soon, so that their misses overlap with the work on this one. */
+static void fetch_ahead(const struct vg_cache_batch *b, size_t i)
+{
+    if (i + FETCH_AHEAD < b->n)
+        vg_rec_fetch(b->events[i + FETCH_AHEAD].change->rec);
+}
+
 /* True: there was something live to do. */
 static bool pull(struct vg_cache_port *p)
 {
@@ -143,8 +165,10 @@ static bool pull(struct vg_cache_port *p)
         const struct vg_cache_batch *b = VG_CONTAINER_OF(next, const struct vg_cache_batch, tail);
         if (b->is_reset)
             end_cached(p);
-        for (size_t i = 0; i < b->n; i++)
+        for (size_t i = 0; i < b->n; i++) {
+            fetch_ahead(b, i);
             dispatch(p, &b->events[i]);
+        }
         had_work |= b->n > 0;
         /* After a loss the same revisions come again: they are seen when they are told. */
         p->seen = b->is_reset ? 0 : VG_MAX(p->seen, b->rev);

@@ -138,13 +138,6 @@ static vg_link link_by_trigger(const struct vg_change *c, struct vg_slice value)
     return vg_slice_eq(trigger_of(now), value) ? c->same_trigger : c->same_trigger_old;
 }
 
-/* What telling will read of a record, so that the misses of many overlap. */
-static void fetch(const struct vg_rec *rec)
-{
-    for (size_t at = 0; at < 192; at += 64)
-        __builtin_prefetch((const char *)rec + at);
-}
-
 /* Follow the links from `link` down to the position; the newest comes first in seqs. */
 static int follow_links(struct vg_cache_watcher *w, vg_link link, const struct vg_slice *trigger)
 {
@@ -156,7 +149,7 @@ static int follow_links(struct vg_cache_watcher *w, vg_link link, const struct v
         int err = gather(r, seq);
         if (err < 0)
             return err;
-        fetch(c->rec);
+        vg_rec_fetch(c->rec);
         link = trigger ? link_by_trigger(c, *trigger) : c->same_namespace;
     }
     return 0;
