@@ -70,61 +70,91 @@ void part_dispatch(struct report *r)
 
 /* ---- one of many is ---- */
 
-#define EVENTS 3000u
+/* Short turns of both sides in alternation: what else the machine does meanwhile strikes both, and
+ * a ratio of neighbours that it did strike is outvoted. */
+#define EVENTS 1000u
+#define TURNS_PER_ROUND 3u
+#define TURNS_MAX (ROUNDS_MAX * TURNS_PER_ROUND)
+/* Of "nodes in turn": as many on both sides, so that it is not their memory that differs. */
+#define SPREAD_PODS 3000u
 
 struct spread {
-    uint32_t nodes; /* events go to nodes below this */
+    uint32_t first, pods;
+    uint32_t nodes; /* the pods are on nodes below this, and stay there */
     uint32_t version;
 };
 
 static struct pod_id pod_of_node(uint64_t i, void *arg)
 {
     struct spread *s = arg;
-    uint32_t id = (uint32_t)(i * 7919 % s->nodes);
-    return (struct pod_id){.id = id, .node = id, .version = ++s->version};
+    uint32_t n = s->version++ % s->pods;
+    (void)i;
+    return (struct pod_id){s->first + n, n * 7919 % s->nodes, s->version};
 }
 
-static double cost(struct rig *rig, struct crowd *c, struct spread *s)
+/* A crowd on a rig of its own: on one port it would see the other's events. */
+struct side {
+    struct rig rig;
+    struct crowd crowd;
+    struct spread one, all;
+    double one_ns[TURNS_MAX], all_ns[TURNS_MAX];
+};
+
+static double cost(struct side *side, struct spread *s)
 {
-    rig_write(rig, EVENTS, pod_of_node, s);
-    rig_settle(rig);
-    rig_feed(rig);
-    uint64_t ns = rig_pull(rig);
-    if (crowd_take(c).frames != EVENTS)
+    rig_write(&side->rig, EVENTS, pod_of_node, s);
+    rig_settle(&side->rig);
+    rig_feed(&side->rig);
+    uint64_t ns = rig_pull(&side->rig);
+    if (crowd_take(&side->crowd).frames != EVENTS)
         bench_die("an event did not reach exactly one watcher");
     return (double)ns / EVENTS;
 }
 
-struct costs {
-    double one[ROUNDS_MAX], many[ROUNDS_MAX];
-};
-
-/* Interleaved would be fairer, but two crowds on one port would see each other's events. */
-static void run_nodes(struct report *r, size_t n, struct costs *ret)
+static void open_side(struct side *s, size_t n)
 {
-    struct rig rig;
-    struct crowd c;
-    struct spread one = {.nodes = 1}, many = {.nodes = (uint32_t)n};
-    rig_open(&rig, NULL);
-    crowd_init(&c, &rig, n);
-    crowd_open(&c, 0, crowd_by_node, NULL);
-    cost(&rig, &c, &one);
-    for (size_t i = 0; i < r->settings.rounds; i++) {
-        ret->one[i] = cost(&rig, &c, &one);
-        ret->many[i] = cost(&rig, &c, &many);
-    }
-    crowd_done(&c);
-    rig_close(&rig);
-    report_row(r, "ns", ret->one, r->settings.rounds, "per event, %zu watchers, one node's", n);
-    report_row(r, "ns", ret->many, r->settings.rounds, "per event, %zu watchers, all in turn", n);
+    *s = (struct side){.one = {0, 1, 1, 0}, .all = {1, SPREAD_PODS, (uint32_t)n, 0}};
+    rig_open(&s->rig, NULL);
+    crowd_init(&s->crowd, &s->rig, n);
+    crowd_open(&s->crowd, 0, crowd_by_node, NULL);
+    cost(s, &s->one);
+    for (uint32_t i = 0; i < SPREAD_PODS / EVENTS; i++) /* then every pod is there */
+        cost(s, &s->all);
+}
+
+static void close_side(struct side *s)
+{
+    crowd_done(&s->crowd);
+    rig_close(&s->rig);
+}
+
+static void report_side(struct report *r, const struct side *s, size_t turns)
+{
+    size_t n = s->crowd.n;
+    report_row(r, "ns", s->one_ns, turns, "per event, %zu watchers, a pod of one node", n);
+    report_row(r, "ns", s->all_ns, turns, "per event, %zu watchers, nodes in turn", n);
 }
 
 void part_uninterested(struct report *r)
 {
-    struct costs few, crowd;
-    size_t n = r->settings.rounds;
-    run_nodes(r, 10, &few);
-    run_nodes(r, 100000, &crowd);
-    report_bar(r, report_median(crowd.one, n) / report_median(few.one, n), 1.5,
+    static struct side few, many;
+    double ratio[TURNS_MAX];
+    size_t turns = r->settings.rounds * TURNS_PER_ROUND;
+    open_side(&few, 10);
+    open_side(&many, 100000);
+    for (size_t i = 0; i < turns; i++) {
+        few.one_ns[i] = cost(&few, &few.one);
+        many.one_ns[i] = cost(&many, &many.one);
+        few.all_ns[i] = cost(&few, &few.all);
+        many.all_ns[i] = cost(&many, &many.all);
+        ratio[i] = many.one_ns[i] / few.one_ns[i];
+    }
+    report_side(r, &few, turns);
+    report_side(r, &many, turns);
+    report_row(r, "times", ratio, turns,
+               "100000 watchers over 10, a pod of one node, turn by turn");
+    report_bar(r, report_median(ratio, turns), 1.5,
                "100,000 node watchers, of whom one cares, over 10");
+    close_side(&few);
+    close_side(&many);
 }
