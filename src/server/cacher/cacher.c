@@ -6,6 +6,10 @@
 #include "base/alloc.h"
 #include "cacher_int.h"
 
+/* Object and storage do not see each other, and draw the line at the same lengths. */
+static_assert(VG_OBJ_KEY_MAX == VG_STORAGE_KEY_MAX, "a key of an object is a key of storage");
+static_assert(VG_OBJ_VALUE_MAX == VG_STORAGE_VALUE_MAX, "header and value together, in both");
+
 /* ---- keys of trees, values of links ---- */
 
 static struct vg_slice trigger_of(const struct vg_rec *rec, void *arg)
