@@ -154,6 +154,65 @@ static void what_was_lost_is_resumed_exactly(void **state)
     vg_csink_expect(&s, "ADDED a/lost@3", NULL);
 }
 
+/* The storage watch is about to read the log, and its reader finds no memory: the watch ends. */
+static void break_storage_watch(void)
+{
+    enum feed_state before = d.c->state;
+    (void)vg_alloc_fail_at(1, 1);
+    while (d.c->state == before)
+        vg_loop_turn(d.feed, true);
+    (void)vg_alloc_fail_at(0, 0);
+    assert_int_equal(d.c->state, FEED_WAITING);
+    assert_null(d.c->watch);
+}
+
+static void a_storage_watch_that_ends_with_its_place_kept_ends_nobody(void **state)
+{
+    (void)state;
+    open_with(NULL);
+    vg_cdrv_watch(&d, &s, everything(KIND_PODS),
+                  (struct vg_cache_watch_opts){.start = VG_WATCH_NOW});
+    put(KIND_PODS, "p1");
+    vg_cdrv_sync(&d);
+    vg_watch_pause(d.c->watch);
+    put(KIND_PODS, "p2");
+    vg_watch_resume(d.c->watch);
+    break_storage_watch();
+    put(KIND_PODS, "p1");
+    vg_cdrv_turn_ports(&d);
+    assert_true(vg_cacher_is_ready(d.c)); /* what it has is old, not wrong */
+    vg_csink_expect(&s, "ADDED a/p1@2", NULL);
+    vg_cdrv_advance_ms(&d, 1000);
+    vg_cdrv_sync(&d);
+    vg_csink_expect(&s, "ADDED a/p1@2", "ADDED a/p2@3", "MODIFIED a/p1@4", NULL);
+    assert_false(s.is_ended);
+    assert_int_equal(vg_cdrv_stats(&d).relists, 0);
+    assert_int_equal(vg_cdrv_stats(&d).resumes, 2);
+    vg_history_check(&d.c->kinds[KIND_PODS].history);
+}
+
+static void a_storage_watch_that_ends_during_the_refill_goes_on_with_it(void **state)
+{
+    (void)state;
+    struct vg_cache_kind_stats stats;
+    open_with(NULL);
+    for (int i = 0; i < 20; i++)
+        put(KIND_PODS, i % 2 ? "p1" : "p2");
+    vg_cdrv_close_cacher(&d);
+    assert_int_equal(vg_cacher_open(&d.opts, d.feed, &d.c), 0);
+    while (d.c->state != FEED_FILLING)
+        vg_loop_turn(d.feed, true);
+    break_storage_watch();
+    assert_false(vg_cacher_is_ready(d.c));
+    vg_cdrv_advance_ms(&d, 1000);
+    vg_cdrv_wait_ready(&d);
+    vg_cacher_kind_stats(d.c, KIND_PODS, &stats);
+    assert_int_equal(stats.events, 20); /* the window is full, as if nothing had happened */
+    assert_int_equal(stats.objects, 2);
+    assert_int_equal(vg_cdrv_stats(&d).relists, 0);
+    vg_cdrv_open_ports(&d);
+}
+
 static void compaction_during_the_refill_lists_anew(void **state)
 {
     (void)state;
@@ -404,6 +463,8 @@ int main(void)
         TEST(a_watcher_resumes_after_a_kill_without_a_list),
         TEST(an_old_revision_resumes_from_storage_when_the_refill_is_short),
         TEST(lost_continuity_ends_cached_watchers_only),
+        TEST(a_storage_watch_that_ends_with_its_place_kept_ends_nobody),
+        TEST(a_storage_watch_that_ends_during_the_refill_goes_on_with_it),
         TEST(compaction_during_the_refill_lists_anew),
         TEST(a_thousand_slow_readers_pin_a_frame_each_and_no_more),
         TEST(what_was_lost_is_resumed_exactly),
