@@ -10,6 +10,7 @@
 #define VG_API_API_H
 
 #include "base/arena.h"
+#include "base/list.h"
 #include "loop/loop.h"
 #include "negotiate.h"
 #include "net/http.h"
@@ -64,7 +65,7 @@ struct vg_api_user {
 struct vg_api_call {
     struct vg_http_exchange *x;
     struct vg_api_loop *loop;
-    struct vg_target *target;       /* until vg_api_call_settle */
+    struct vg_target *target;       /* not looked at after settled or done */
     const struct vg_api_user *user; /* outlives the call */
     char audit_id[37];
     uint64_t started_ns; /* clock's monotonic time */
@@ -72,10 +73,12 @@ struct vg_api_call {
      * constants, or in the arena. */
     const struct vg_http_field *extra_fields;
     size_t n_extra_fields;
-    /* Exactly once: the answer is complete, was cut off, or nobody is there to get it. After it the
-     * call is the caller's again. Never from within vg_api_serve. */
+    /* Exactly once: nothing of the call is under way any more, and its exchange is closed
+     * (vg_api_on_closed has come). After it the call is the caller's again. Never from within
+     * vg_api_serve; may come from within vg_api_on_closed. */
     void (*done)(struct vg_api_call *call);
-    /* For a watch, once: the initial phase is over (in-flight limits end here). May be NULL. */
+    /* For a watch, at most once: the initial phase is over (in-flight limits end here), the request
+     * has been released. May be NULL. */
     void (*settled)(struct vg_api_call *call);
 
     /* api's own from here on; zeroed by the maker. */
@@ -88,7 +91,12 @@ struct vg_api_call {
     uint64_t bytes_out;
     const char *warnings[16]; /* Warning headers to send; arena or constants */
     size_t n_warnings;
-    bool is_closed; /* the exchange is gone: finish what runs, answer nothing */
+    struct vg_list link;       /* in the loop's calls */
+    struct vg_timer *deadline; /* in the arena; NULL: none */
+    struct vg_mail mail;       /* brings done */
+    bool is_closed;            /* the exchange is gone: finish what runs, answer nothing */
+    bool is_answered;          /* a head has left; what is said later is dropped */
+    bool is_finished;          /* the verb has nothing under way any more */
 };
 
 /* Serve a call whose target is a resource or discovery. Thread: the call's loop. */

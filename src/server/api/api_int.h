@@ -38,8 +38,14 @@ struct vg_api_op {
     void (*closed)(struct vg_api_call *call, int err);
 };
 
-/* The call is over: state is freed, done comes (by mail, never from within). */
+/* The verb has nothing under way any more: nothing of storage's, no timer, no wait. Whoever answers
+ * through respond.h need not call it; who writes the body itself calls it after vg_http_end. The
+ * call is gone once its exchange is closed too; done never comes from within. An exchange that was
+ * never answered is aborted. */
 void vg_call_finish(struct vg_api_call *call);
+
+/* The forms that vg_api_make_form knows; 0 is the stored JSON. */
+enum { VG_FORM_PARTIAL = 1, VG_FORM_PARTIAL_V1BETA1 = 2, VG_FORMS };
 
 /* The verbs; each takes over the call. target, media (negotiated) and user are there. */
 void vg_api_get(struct vg_api_call *call);
@@ -50,7 +56,7 @@ void vg_api_update(struct vg_api_call *call);
 void vg_api_patch(struct vg_api_call *call);
 void vg_api_delete(struct vg_api_call *call);
 void vg_api_deletecollection(struct vg_api_call *call);
-/* VG_TARGET_API, APIS, GROUP, VERSION; negotiates itself. */
+/* VG_TARGET_API, APIS, GROUP, VERSION; negotiates itself: call->media says pretty alone. */
 void vg_api_discover(struct vg_api_call *call);
 
 VG_CHECK int vg_discovery_new(struct vg_discovery **ret_discovery);

@@ -1,0 +1,69 @@
+/* cache_kinds.c - what the cacher must know of the kinds: keys, fields, bookmarks, other forms. */
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "respond_int.h"
+
+static int init_kind(const struct vg_kind *k, bool is_uncached, struct vg_cache_kind *ret)
+{
+    VG_AUTO(buf) head = {0};
+    VG_AUTO(buf) tail = {0};
+    int r = vg_buf_printf(
+        &head, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":\"",
+        k->kind, vg_kind_api_version(k));
+    if (r == 0)
+        r = vg_buf_printf(&tail, "%s}", k->bookmark_tail ? k->bookmark_tail : "");
+    if (r == 0)
+        r = vg_buf_append_byte(&head, '\0');
+    if (r == 0)
+        r = vg_buf_append_byte(&tail, '\0');
+    if (r < 0)
+        return r;
+    *ret = (struct vg_cache_kind){
+        .name = vg_kind_qualified(k),
+        .prefix = k->prefix,
+        .fields = k->fields,
+        .is_namespaced = vg_kind_is(k, VG_KIND_NAMESPACED),
+        .is_uncached =
+            is_uncached || vg_kind_is(k, VG_KIND_UNCACHED) || vg_kind_is(k, VG_KIND_NOT_STORED),
+        .bookmark_head = vg_steal(head.p),
+        .bookmark_tail = vg_steal(tail.p),
+    };
+    return 0;
+}
+
+/* Made once for the process, as the kinds are; so is what a second call with other sizes would
+ * want. */
+int vg_api_cache_kinds(const bool *uncached, const struct vg_cache_kind **ret_kinds, size_t *ret_n)
+{
+    static struct vg_cache_kind *made;
+    size_t n;
+    const struct vg_kind *kinds = vg_kinds(&n);
+    if (!made) {
+        struct vg_cache_kind *v = vg_calloc(n, sizeof *v);
+        if (!v)
+            return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+            int r = init_kind(&kinds[i], uncached && uncached[i], &v[i]);
+            if (r < 0)
+                return r;
+        }
+        made = v;
+    }
+    *ret_kinds = made;
+    *ret_n = n;
+    return 0;
+}
+
+int vg_api_make_form(void *arg, uint32_t form, const struct vg_rec *rec, vg_rev rev,
+                     struct vg_buf *out)
+{
+    struct vg_obj_header h;
+    struct vg_obj_splice s;
+    (void)arg;
+    if (form == 0 || form >= VG_FORMS)
+        return VIGIL_E_INVALID;
+    vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
+    vg_partial_splice(&s, &h, rev, form == VG_FORM_PARTIAL_V1BETA1);
+    return vg_obj_splice_append(out, &s);
+}

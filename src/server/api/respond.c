@@ -1,0 +1,349 @@
+/* respond.c - answers that are whole: Status, objects, texts.
+ * An object leaves as slices of its block, which is pinned; only other looks of it (pretty, YAML)
+ * are made anew. An exchange is answered once: what comes later, because the request timed out or
+ * the client left, is dropped, and the verb is merely over. */
+#include "respond.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "respond_int.h"
+#include "status_int.h"
+#include "yaml/yaml.h"
+#include "json/scan.h"
+#include "json/write.h"
+
+/* ---- heads ---- */
+
+/* Audit-Id, Cache-Control, Content-Type, Content-Encoding, Vary, ETag, Vary, Retry-After; what the
+ * call adds; and warnings. */
+#define EXTRA_MAX 8u
+#define FIELDS_MAX (8u + EXTRA_MAX + VG_ARRAY_LEN(((struct vg_api_call *)0)->warnings))
+
+struct fields {
+    struct vg_http_field v[FIELDS_MAX];
+    size_t n;
+};
+
+static void add(struct fields *f, const char *name, const char *value)
+{
+    f->v[f->n++] = (struct vg_http_field){vg_slice_str(name), vg_slice_str(value)};
+}
+
+int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *opts)
+{
+    if (call->is_closed || call->is_answered)
+        return VIGIL_E_CANCELED;
+    struct fields f = {.n = 0};
+    char retry[16];
+    add(&f, "Audit-Id", call->audit_id);
+    add(&f, "Cache-Control", "no-cache, private");
+    if (opts->content_type)
+        add(&f, "Content-Type", opts->content_type);
+    if (opts->is_gzip) {
+        add(&f, "Content-Encoding", "gzip");
+        add(&f, "Vary", "Accept-Encoding");
+    }
+    if (opts->etag) {
+        add(&f, "ETag", opts->etag);
+        add(&f, "Vary", "Accept");
+    }
+    if (opts->retry_after_s) {
+        snprintf(retry, sizeof retry, "%u", opts->retry_after_s);
+        add(&f, "Retry-After", retry);
+    }
+    for (size_t i = 0; i < VG_MIN(call->n_extra_fields, EXTRA_MAX); i++)
+        f.v[f.n++] = call->extra_fields[i];
+    for (size_t i = 0; i < call->n_warnings; i++)
+        add(&f, "Warning", call->warnings[i]);
+    struct vg_http_head head = {.status = opts->code,
+                                .fields = f.v,
+                                .n_fields = f.n,
+                                .length = opts->length,
+                                .is_watch = opts->is_watch};
+    call->is_answered = true;
+    call->status_code = opts->code;
+    int r = vg_http_respond(call->x, &head);
+    if (r == -ENOMEM)
+        vg_http_abort(call->x);
+    return r;
+}
+
+int vg_respond_head(struct vg_api_call *call, int code, const char *content_type, uint64_t length)
+{
+    struct vg_head_opts opts = {.code = code, .content_type = content_type, .length = length};
+    return vg_respond_head_opts(call, &opts);
+}
+
+/* As Go quotes a header's text: only the quote and the backslash need it. */
+void vg_call_warn(struct vg_api_call *call, const char *fmt, ...)
+{
+    if (call->n_warnings == VG_ARRAY_LEN(call->warnings))
+        return;
+    VG_AUTO(buf) text = {0};
+    VG_AUTO(buf) out = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    int r = vg_buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    if (r == 0)
+        r = vg_buf_append(&out, "299 - \"", 7);
+    for (size_t i = 0; r == 0 && i < text.n; i++) {
+        char c = text.p[i];
+        if (c == '"' || c == '\\')
+            r = vg_buf_append_byte(&out, '\\');
+        if (r == 0)
+            r = vg_buf_append_byte(&out, (unsigned char)c < ' ' ? ' ' : c);
+    }
+    if (r == 0)
+        r = vg_buf_append(&out, "\"", 2);
+    const char *kept = r == 0 ? vg_arena_copy(&call->arena, out.p, out.n) : NULL;
+    if (kept)
+        call->warnings[call->n_warnings++] = kept;
+}
+
+/* ---- bodies ---- */
+
+static void send_slices(struct vg_api_call *call, struct vg_head_opts *opts,
+                        const struct vg_slice *v, size_t n, const struct vg_http_pin *pin)
+{
+    opts->length = 0;
+    for (size_t i = 0; i < n; i++)
+        opts->length += v[i].n;
+    int r = vg_respond_head_opts(call, opts);
+    if (r == 0 && n)
+        r = vg_http_write(call->x, v, n, pin);
+    if (r >= 0) {
+        call->bytes_out += opts->length;
+        vg_http_end(call->x);
+    }
+    if (!opts->is_early)
+        vg_call_finish(call);
+}
+
+/* A buffer that slices may point into; a loop's own, so counting needs no atomics. */
+struct block {
+    uint32_t refs;
+    struct vg_buf buf;
+};
+
+static void block_ref(const void *b)
+{
+    ((struct block *)(uintptr_t)b)->refs++;
+}
+
+static void block_unref(const void *b)
+{
+    struct block *block = (struct block *)(uintptr_t)b;
+    if (--block->refs)
+        return;
+    vg_buf_done(&block->buf);
+    vg_free(block);
+}
+
+static void send_buf(struct vg_api_call *call, struct vg_head_opts *opts, struct vg_buf *take)
+{
+    struct block *b = vg_new(struct block);
+    struct vg_slice body = vg_buf_slice(take);
+    if (!b) { /* copied, then */
+        send_slices(call, opts, &body, 1, NULL);
+        vg_buf_done(take);
+        return;
+    }
+    b->refs = 1;
+    b->buf = *take;
+    *take = (struct vg_buf){0};
+    struct vg_http_pin pin = {b, block_ref, block_unref};
+    send_slices(call, opts, &body, 1, &pin);
+    block_unref(b);
+}
+
+static void give_up(struct vg_api_call *call)
+{
+    vg_call_finish(call); /* aborts what was not answered */
+}
+
+static int relook(const struct vg_media *m, struct vg_slice json, struct vg_buf *out)
+{
+    VG_AUTO(arena) arena;
+    vg_arena_init(&arena, 0, 0);
+    struct vg_json *root;
+    int r = vg_json_parse(&arena, json, NULL, &root, NULL);
+    if (r < 0)
+        return r;
+    return m->type == VG_MEDIA_YAML
+               ? vg_yaml_write(out, root)
+               : vg_json_write(out, root, VG_JSON_INDENT | VG_JSON_ESCAPE_HTML);
+}
+
+static void respond_json(struct vg_api_call *call, struct vg_head_opts *opts,
+                         struct vg_buf *take_json)
+{
+    const struct vg_media *m = &call->media;
+    int r;
+    opts->content_type = vg_media_content_type(m);
+    if (m->type == VG_MEDIA_YAML || m->is_pretty) {
+        struct vg_buf other = {0};
+        r = relook(m, vg_buf_slice(take_json), &other);
+        vg_buf_done(take_json);
+        *take_json = other;
+    } else {
+        r = vg_buf_append_byte(take_json, '\n');
+    }
+    if (r < 0) {
+        vg_buf_done(take_json);
+        give_up(call);
+    } else {
+        send_buf(call, opts, take_json);
+    }
+}
+
+void vg_respond_json(struct vg_api_call *call, int code, struct vg_buf *take_json)
+{
+    struct vg_head_opts opts = {.code = code};
+    respond_json(call, &opts, take_json);
+}
+
+static void respond_status(struct vg_api_call *call, const struct vg_api_status *status,
+                           bool is_early)
+{
+    struct vg_buf json = {0};
+    struct vg_head_opts opts = {
+        .code = status->code, .retry_after_s = status->retry_after_s, .is_early = is_early};
+    if (vg_api_status_write(&json, status) < 0) {
+        vg_buf_done(&json);
+        give_up(call);
+        return;
+    }
+    respond_json(call, &opts, &json);
+}
+
+void vg_respond_status(struct vg_api_call *call, const struct vg_api_status *status)
+{
+    respond_status(call, status, false);
+}
+
+void vg_call_answer_early(struct vg_api_call *call, const struct vg_api_status *status)
+{
+    respond_status(call, status, true);
+}
+
+void vg_respond_bytes(struct vg_api_call *call, int code, const char *content_type,
+                      struct vg_buf *take_body)
+{
+    struct vg_head_opts opts = {.code = code, .content_type = content_type};
+    send_buf(call, &opts, take_body);
+}
+
+/* ---- constants ---- */
+
+static void hold_nothing(const void *block)
+{
+    (void)block;
+}
+const struct vg_http_pin vg_constant_pin = {NULL, hold_nothing, hold_nothing};
+
+void vg_respond_constant(struct vg_api_call *call, const char *content_type, struct vg_slice body,
+                         const char *etag)
+{
+    struct vg_head_opts opts = {.code = 200, .content_type = content_type, .etag = etag};
+    if (etag && vg_slice_eq(vg_http_field(call->x, "if-none-match"), vg_slice_str(etag))) {
+        opts.code = 304;
+        opts.content_type = NULL;
+        send_slices(call, &opts, NULL, 0, NULL);
+        return;
+    }
+    send_slices(call, &opts, &body, 1, &vg_constant_pin);
+}
+
+/* ---- objects ---- */
+
+static void rec_ref(const void *rec)
+{
+    vg_rec_ref(rec);
+}
+
+static void rec_unref(const void *rec)
+{
+    vg_rec_unref(rec);
+}
+
+struct vg_http_pin vg_rec_pin(const struct vg_rec *rec)
+{
+    return (struct vg_http_pin){rec, rec_ref, rec_unref};
+}
+
+void vg_partial_splice(struct vg_obj_splice *s, const struct vg_obj_header *h, vg_rev rev,
+                       bool is_v1beta1)
+{
+    static const struct vg_slice heads[] = {
+        VG_SLICE_LIT("{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\","
+                     "\"metadata\":"),
+        VG_SLICE_LIT("{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1beta1\","
+                     "\"metadata\":"),
+    };
+    struct vg_json_step path = vg_json_step_key("metadata");
+    struct vg_slice value = vg_slice(h->value, h->value_n), meta;
+    if (VG_NEVER(vg_json_find(value, &path, 1, &meta) < 0))
+        meta = VG_SLICE_LIT("{}"); /* sealing has seen it */
+    const char *at = h->value + h->rev_at;
+    int n =
+        snprintf(s->rev, sizeof s->rev, ",\"resourceVersion\":\"%llu\"", (unsigned long long)rev);
+    s->v[0] = heads[is_v1beta1];
+    s->v[1] = vg_slice(meta.p, (size_t)(at - meta.p));
+    s->v[2] = vg_slice(s->rev, (size_t)n);
+    s->v[3] = vg_slice(at, (size_t)(meta.p + meta.n - at));
+    s->v[4] = VG_SLICE_LIT("}");
+    s->n = 5;
+}
+
+static void cut(const struct vg_media *m, struct vg_obj_splice *s, const struct vg_obj_header *h,
+                vg_rev rev)
+{
+    if (m->transform == VG_AS_PARTIAL)
+        vg_partial_splice(s, h, rev, m->is_v1beta1);
+    else
+        vg_obj_splice_object(s, h, rev);
+}
+
+static void respond_spliced(struct vg_api_call *call, int code, const struct vg_obj_splice *s)
+{
+    struct vg_buf json = {0};
+    if (vg_obj_splice_append(&json, s) < 0)
+        give_up(call);
+    else
+        vg_respond_json(call, code, &json);
+}
+
+void vg_respond_object(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
+{
+    struct vg_obj_header h;
+    struct vg_obj_splice s;
+    vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
+    cut(&call->media, &s, &h, rev);
+    if (call->media.type != VG_MEDIA_JSON || call->media.is_pretty) {
+        respond_spliced(call, code, &s);
+        return;
+    }
+    struct vg_slice v[VG_OBJ_SLICES_MAX + 1];
+    memcpy(v, s.v, s.n * sizeof *v);
+    v[s.n] = VG_SLICE_LIT("\n");
+    struct vg_http_pin pin = vg_rec_pin(rec);
+    struct vg_head_opts opts = {.code = code, .content_type = vg_media_content_type(&call->media)};
+    send_slices(call, &opts, v, s.n + 1, &pin);
+}
+
+void vg_respond_sealed(struct vg_api_call *call, int code, const struct vg_obj_sealed *sealed,
+                       vg_rev rev)
+{
+    struct vg_obj_header h;
+    struct vg_obj_splice s;
+    vg_obj_header_read(vg_buf_slice(&sealed->header), vg_buf_slice(&sealed->value), &h);
+    cut(&call->media, &s, &h, rev);
+    if (rev == 0) /* the revision is the slice that lies in the splice itself */
+        for (uint32_t i = 0; i < s.n; i++)
+            if (s.v[i].p == s.rev)
+                s.v[i].n = 0;
+    respond_spliced(call, code, &s);
+}

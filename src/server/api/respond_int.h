@@ -1,0 +1,33 @@
+/* respond_int.h - heads with all that they may say, for the files that answer. */
+#ifndef VG_API_RESPOND_INT_H
+#define VG_API_RESPOND_INT_H
+
+#include "api_int.h"
+
+struct vg_head_opts {
+    int code;
+    const char *content_type; /* NULL: no body */
+    uint64_t length;          /* or VG_HTTP_STREAMED */
+    const char *etag;         /* NULL: none */
+    uint32_t retry_after_s;   /* 0: none */
+    bool is_gzip, is_watch;
+    bool is_early; /* the verb goes on: do not finish the call */
+};
+/* 0; negative: nobody is there, or there was an answer before. */
+VG_CHECK int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *opts);
+
+/* Answer a request whose verb is still under way, as when its time is over. */
+void vg_call_answer_early(struct vg_api_call *call, const struct vg_api_status *status);
+
+/* Bodies over this many bytes are compressed for those who ask, as by kube-apiserver. */
+#define VG_GZIP_MIN ((size_t)128 << 10)
+
+/* Slices of an object as PartialObjectMetadata; they borrow from the splice and the record. */
+void vg_partial_splice(struct vg_obj_splice *s, const struct vg_obj_header *h, vg_rev rev,
+                       bool is_v1beta1);
+/* Pins records by their reference count. */
+struct vg_http_pin vg_rec_pin(const struct vg_rec *rec);
+/* For constants: nothing to hold. */
+extern const struct vg_http_pin vg_constant_pin;
+
+#endif
