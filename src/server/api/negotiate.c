@@ -167,6 +167,11 @@ static bool use_transform(const struct clause *c, const struct vg_media_scope *s
 {
     if (!c->as.p)
         return true;
+    if (scope->is_discovery) {
+        m->transform = VG_AS_DISCOVERY;
+        return m->type == VG_MEDIA_JSON && is(c->as, "APIGroupDiscoveryList") &&
+               is(c->group, "apidiscovery.k8s.io") && is(c->version, "v2");
+    }
     bool is_meta =
         is(c->group, "meta.k8s.io") && (is(c->version, "v1") || is(c->version, "v1beta1"));
     *ret_is_list = is(c->as, "PartialObjectMetadataList");

@@ -10,8 +10,9 @@
 enum vg_media_type { VG_MEDIA_JSON, VG_MEDIA_YAML, VG_MEDIA_PROTOBUF };
 enum vg_media_transform {
     VG_AS_IS,
-    VG_AS_PARTIAL, /* PartialObjectMetadata, or ...List for a list */
-    VG_AS_TABLE,   /* not served yet: such clauses are skipped */
+    VG_AS_PARTIAL,   /* PartialObjectMetadata, or ...List for a list */
+    VG_AS_TABLE,     /* not served yet: such clauses are skipped */
+    VG_AS_DISCOVERY, /* APIGroupDiscoveryList, v2, in JSON: aggregated discovery */
 };
 
 struct vg_media {
@@ -26,6 +27,7 @@ struct vg_media {
 struct vg_media_scope {
     bool is_list, is_watch;
     bool is_transformable; /* objects are; discovery, Status and scale are not */
+    bool is_discovery;     /* /api or /apis: there is an aggregated form */
 };
 /* 0, or VIGIL_E_UNSUPPORTED with the 406 Status in *ret_status. */
 VG_CHECK int vg_media_negotiate(const struct vg_http_exchange *x, const struct vg_target *t,

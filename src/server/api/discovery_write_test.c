@@ -1,0 +1,225 @@
+/* discovery_write_test.c - the documents of discovery, byte for byte as a real server wrote them,
+ * less what is not served here. */
+#include "test_support.h"
+
+#include <stdio.h>
+
+#include "discovery_doc.h"
+#include "discovery_write.h"
+#include "json/json.h"
+
+struct recorded {
+    struct vg_buf text;
+    struct vg_arena arena;
+    struct vg_json *root;
+};
+
+static bool recorded_open(struct recorded *r, const char *file)
+{
+    vg_buf_init(&r->text, 0);
+    vg_arena_init(&r->arena, 0, 0);
+    if (!vg_test_vector(file, &r->text))
+        return false;
+    while (r->text.n && r->text.p[r->text.n - 1] == '\n')
+        r->text.n--;
+    assert_int_equal(vg_json_parse(&r->arena, vg_buf_slice(&r->text), NULL, &r->root, NULL), 0);
+    return true;
+}
+
+static void recorded_done(struct recorded *r)
+{
+    vg_buf_done(&r->text);
+    vg_arena_done(&r->arena);
+}
+
+static void append(struct vg_buf *b, const struct recorded *r, size_t from, size_t to)
+{
+    assert_int_equal(vg_buf_append(b, r->text.p + from, to - from), 0);
+}
+
+/* The recorded text with only those items of one of its arrays for which keep() says so. */
+static void keep_items(const struct recorded *r, const struct vg_json *array,
+                       bool (*keep)(const struct vg_json *item, struct vg_slice group),
+                       struct vg_slice group, struct vg_buf *ret)
+{
+    append(ret, r, 0, array->begin + 1);
+    bool is_first = true;
+    VG_JSON_FOREACH_ITEM (item, array) {
+        if (!keep(item, group))
+            continue;
+        if (!is_first)
+            assert_int_equal(vg_buf_append_byte(ret, ','), 0);
+        is_first = false;
+        append(ret, r, item->begin, item->end);
+    }
+    append(ret, r, array->end - 1, r->text.n);
+}
+
+static bool is_served(struct vg_slice group, struct vg_slice name)
+{
+    const char *slash = memchr(name.p, '/', name.n);
+    size_t n = slash ? (size_t)(slash - name.p) : name.n;
+    return vg_kind_find(group, VG_SLICE_LIT("v1"), vg_slice(name.p, n));
+}
+
+static bool keep_resource(const struct vg_json *item, struct vg_slice group)
+{
+    return is_served(group, vg_json_text(vg_json_get_str(item, "name")));
+}
+
+static bool keep_aggregated(const struct vg_json *item, struct vg_slice group)
+{
+    return is_served(group, vg_json_text(vg_json_get_str(item, "resource")));
+}
+
+static bool keep_group(const struct vg_json *item, struct vg_slice unused)
+{
+    (void)unused;
+    return vg_group_find(vg_json_text(vg_json_get_str(item, "name")));
+}
+
+static bool keep_aggregated_group(const struct vg_json *item, struct vg_slice unused)
+{
+    return keep_group(vg_json_get_str(item, "metadata"), unused);
+}
+
+static void resources_are_as_recorded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *group, *file;
+    } cases[] = {
+        {"", "discovery/api_v1.json"},
+        {"apps", "discovery/apis_apps_v1.json"},
+        {"batch", "discovery/apis_batch_v1.json"},
+        {"coordination.k8s.io", "discovery/apis_coordination.k8s.io_v1.json"},
+    };
+    for (size_t i = 0; i < VG_ARRAY_LEN(cases); i++) {
+        struct recorded r;
+        VG_AUTO(buf) want, got;
+        vg_buf_init(&want, 0);
+        vg_buf_init(&got, 0);
+        struct vg_slice group = vg_slice_str(cases[i].group);
+        if (recorded_open(&r, cases[i].file)) {
+            keep_items(&r, vg_json_get_str(r.root, "resources"), keep_resource, group, &want);
+            assert_int_equal(vg_discovery_write_resources(&got, vg_group_find(group), "v1"), 0);
+            vg_assert_slice_equal(vg_buf_slice(&got), vg_buf_slice(&want));
+        }
+        recorded_done(&r);
+    }
+}
+
+static void groups_are_as_recorded(void **state)
+{
+    (void)state;
+    struct recorded all, apps;
+    VG_AUTO(buf) want, got;
+    vg_buf_init(&want, 0);
+    vg_buf_init(&got, 0);
+    if (recorded_open(&all, "discovery/apis.json")) {
+        keep_items(&all, vg_json_get_str(all.root, "groups"), keep_group, VG_SLICE_LIT(""), &want);
+        assert_int_equal(vg_discovery_write_groups(&got), 0);
+        vg_assert_slice_equal(vg_buf_slice(&got), vg_buf_slice(&want));
+    }
+    recorded_done(&all);
+    vg_buf_clear(&got);
+    if (recorded_open(&apps, "discovery/apis_apps.json")) {
+        assert_int_equal(vg_discovery_write_group(&got, vg_group_find(VG_SLICE_LIT("apps"))), 0);
+        vg_assert_slice_equal(vg_buf_slice(&got), vg_buf_slice(&apps.text));
+    }
+    recorded_done(&apps);
+}
+
+static void core_versions_are_as_recorded(void **state)
+{
+    (void)state;
+    struct recorded r;
+    VG_AUTO(buf) got;
+    vg_buf_init(&got, 0);
+    if (recorded_open(&r, "discovery/api.json")) {
+        const struct vg_json *list = vg_json_get_str(r.root, "serverAddressByClientCIDRs");
+        struct vg_slice address =
+            vg_json_text(vg_json_get_str(vg_json_at(list, 0), "serverAddress"));
+        assert_int_equal(vg_discovery_write_versions(&got, address), 0);
+        vg_assert_slice_equal(vg_buf_slice(&got), vg_buf_slice(&r.text));
+    }
+    recorded_done(&r);
+}
+
+static void aggregated_documents_are_as_recorded(void **state)
+{
+    (void)state;
+    struct recorded core, all;
+    VG_AUTO(buf) want, got;
+    vg_buf_init(&want, 0);
+    vg_buf_init(&got, 0);
+    if (recorded_open(&core, "discovery/aggregated_v2_api.json")) {
+        const struct vg_json *group = vg_json_at(vg_json_get_str(core.root, "items"), 0);
+        const struct vg_json *version = vg_json_at(vg_json_get_str(group, "versions"), 0);
+        keep_items(&core, vg_json_get_str(version, "resources"), keep_aggregated, VG_SLICE_LIT(""),
+                   &want);
+        assert_int_equal(vg_discovery_write_aggregated(&got, true), 0);
+        vg_assert_slice_equal(vg_buf_slice(&got), vg_buf_slice(&want));
+    }
+    recorded_done(&core);
+    vg_buf_clear(&want);
+    vg_buf_clear(&got);
+    if (recorded_open(&all, "discovery/aggregated_v2_apis.json")) {
+        keep_items(&all, vg_json_get_str(all.root, "items"), keep_aggregated_group,
+                   VG_SLICE_LIT(""), &want);
+        assert_int_equal(vg_discovery_write_aggregated(&got, false), 0);
+        vg_assert_slice_equal(vg_buf_slice(&got), vg_buf_slice(&want));
+    }
+    recorded_done(&all);
+}
+
+/* Without the recordings this is what is left. */
+static void a_small_version_in_full(void **state)
+{
+    (void)state;
+    VG_AUTO(buf) got;
+    vg_buf_init(&got, 0);
+    const struct vg_group *group = vg_group_find(VG_SLICE_LIT("coordination.k8s.io"));
+    assert_int_equal(vg_discovery_write_resources(&got, group, "v1"), 0);
+    vg_assert_slice_equal(
+        vg_buf_slice(&got),
+        VG_SLICE_LIT("{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\",\"groupVersion\":"
+                     "\"coordination.k8s.io/v1\",\"resources\":[{\"name\":\"leases\","
+                     "\"singularName\":\"lease\",\"namespaced\":true,\"kind\":\"Lease\","
+                     "\"verbs\":[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\","
+                     "\"patch\",\"update\",\"watch\"],\"storageVersionHash\":"
+                     "\"gqkMMb/YqFM=\"}]}"));
+}
+
+/* ---- documents ---- */
+
+static void a_document_has_a_quoted_sha512(void **state)
+{
+    (void)state;
+    char hash[VG_DOC_HASH_CHARS + 1];
+    assert_int_equal(vg_doc_hash(VG_SLICE_LIT("abc"), hash), 0);
+    assert_string_equal(hash, "DDAF35A193617ABACC417349AE20413112E6FA4E89A97EA20A9EEEE64B55D39A"
+                              "2192992A274FC1A836BA3C23A3FEEBBD454D4423643CE80E2A9AC94FA54CA49F");
+    struct vg_doc doc = {0};
+    assert_int_equal(vg_buf_printf(&doc.compact, "{\"a\":[1]}"), 0);
+    assert_int_equal(vg_doc_finish(&doc), 0);
+    vg_assert_slice_equal(vg_buf_slice(&doc.compact), VG_SLICE_LIT("{\"a\":[1]}\n"));
+    vg_assert_slice_equal(vg_buf_slice(&doc.pretty), VG_SLICE_LIT("{\n  \"a\": [\n    1\n  ]\n}"));
+    assert_int_equal(vg_doc_hash(vg_buf_slice(&doc.compact), hash), 0);
+    assert_int_equal(strlen(doc.etag), VG_DOC_HASH_CHARS + 2);
+    assert_memory_equal(doc.etag + 1, hash, VG_DOC_HASH_CHARS);
+    vg_doc_done(&doc);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resources_are_as_recorded),
+        cmocka_unit_test(groups_are_as_recorded),
+        cmocka_unit_test(core_versions_are_as_recorded),
+        cmocka_unit_test(aggregated_documents_are_as_recorded),
+        cmocka_unit_test(a_small_version_in_full),
+        cmocka_unit_test(a_document_has_a_quoted_sha512),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
