@@ -161,42 +161,20 @@ static int compare_trigger(const void *a, const void *b)
     return d ? d : vg_slice_cmp(vg_rec_key(*x), vg_rec_key(*y));
 }
 
-/* Replace the trees of a kind by what was listed: the difference is whatever it is. */
-static int load_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n, vg_rev rev)
+/* Replace the trees of a kind by what was listed. */
+static int load_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n)
 {
-    struct vg_tree *trees[2] = {wc->tree, wc->by_trigger};
-    for (int i = 0; i < 2; i++) {
-        struct vg_cursor cur;
-        struct vg_root *root = trees[i] ? vg_tree_publish(trees[i], rev) : NULL;
-        if (trees[i] && !root)
-            return -ENOMEM;
-        if (!root)
-            continue;
-        const struct vg_rec *rec;
-        int r = 0;
-        for (vg_root_first(&cur, root); r >= 0 && (rec = vg_cursor_next(&cur));) {
-            struct vg_obj_header h;
-            vg_rec_read(rec, &h);
-            struct vg_tree_key key = {.minor = vg_rec_key(rec)};
-            if (i == 1)
-                key.major = vg_obj_trigger(&h);
-            r = vg_tree_remove(trees[i], key, NULL);
-        }
-        vg_root_unref(root);
-        if (r < 0)
-            return r;
-    }
-    int r = vg_tree_load(wc->tree, (const struct vg_rec *const *)recs, n);
-    if (r == 0 && wc->by_trigger && n) {
+    int r = vg_tree_replace(wc->tree, (const struct vg_rec *const *)recs, n);
+    if (r < 0 || !wc->by_trigger)
+        return r;
+    if (n)
         qsort(recs, n, sizeof *recs, compare_trigger);
-        r = vg_tree_load(wc->by_trigger, (const struct vg_rec *const *)recs, n);
-    }
-    return r;
+    return vg_tree_replace(wc->by_trigger, (const struct vg_rec *const *)recs, n);
 }
 
 static int finish_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n, vg_rev rev)
 {
-    int r = load_kind(wc, recs, n, rev);
+    int r = load_kind(wc, recs, n);
     vg_mutex_lock(&wc->mu);
     if (r == 0)
         r = vg_history_restart(&wc->history, rev);

@@ -66,6 +66,11 @@ VG_CHECK int vg_tree_remove(struct vg_tree *tree, struct vg_tree_key key, struct
  * reference to each. 0; VIGIL_E_INVALID: the tree is not empty or the records are not in order;
  * -ENOMEM, VIGIL_E_TOO_LARGE; then nothing changed. */
 VG_CHECK int vg_tree_load(struct vg_tree *tree, const struct vg_rec *const *recs, size_t n);
+/* Make the tree hold these records and no others, which ascend as for a load. What it holds
+ * already, with equal key and revision, stays: the cost beside a walk is that of the difference. 0;
+ * VIGIL_E_INVALID: nothing changed; -ENOMEM, VIGIL_E_TOO_LARGE: a part of it was done, and another
+ * call may do the rest. */
+VG_CHECK int vg_tree_replace(struct vg_tree *tree, const struct vg_rec *const *recs, size_t n);
 
 /* Of the working tree, unpublished changes included; borrowed until the next change. NULL: none. */
 const struct vg_rec *vg_tree_get(const struct vg_tree *tree, struct vg_tree_key key);

@@ -1,4 +1,5 @@
-/* tree_load.c - building a tree from records in order, level by level, from the leaves up. */
+/* tree_load.c - a tree from records in order: built level by level, from the leaves up, or by its
+ * difference to what is there. */
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -98,4 +99,54 @@ int vg_tree_load(struct vg_tree *tree, const struct vg_rec *const *recs, size_t 
     tree->count = n;
     vg_free(level);
     return 0;
+}
+
+/* ---- by difference ---- */
+
+static int order_of(const struct vg_tree *tree, const struct vg_rec *a, const struct vg_rec *b)
+{
+    struct vg_tree_key x = vg_tree_key_of(&tree->order, a), y = vg_tree_key_of(&tree->order, b);
+    return vg_tree_key_cmp(&x, &y);
+}
+
+static bool is_same(const struct vg_rec *a, const struct vg_rec *b)
+{
+    return a->rev == b->rev && a->sub == b->sub;
+}
+
+/* `root` is the tree as it was. */
+static int merge(struct vg_tree *tree, const struct vg_root *root, const struct vg_rec *const *recs,
+                 size_t n)
+{
+    struct vg_cursor cur;
+    vg_root_first(&cur, root);
+    const struct vg_rec *old = vg_cursor_next(&cur);
+    size_t i = 0;
+    int r = 0;
+    while (r >= 0 && (old || i < n)) {
+        int d = !old ? 1 : i == n ? -1 : order_of(tree, old, recs[i]);
+        if (d < 0)
+            r = vg_tree_remove(tree, vg_tree_key_of(&tree->order, old), NULL);
+        else if (d > 0 || !is_same(old, recs[i]))
+            r = vg_tree_put(tree, recs[i], NULL);
+        if (d <= 0)
+            old = vg_cursor_next(&cur);
+        if (d >= 0)
+            i++;
+    }
+    return r < 0 ? r : 0;
+}
+
+int vg_tree_replace(struct vg_tree *tree, const struct vg_rec *const *recs, size_t n)
+{
+    if (!tree->count)
+        return vg_tree_load(tree, recs, n);
+    if (n && !is_ascending(tree, recs, n))
+        return VIGIL_E_INVALID;
+    struct vg_root *root = vg_tree_publish(tree, tree->high); /* to walk while it changes */
+    if (!root)
+        return -ENOMEM;
+    int r = merge(tree, root, recs, n);
+    vg_root_unref(root);
+    return r;
 }

@@ -215,6 +215,117 @@ static void a_load_out_of_order_or_into_a_full_tree_is_refused(void **state)
     vg_test_tree_end(tree);
 }
 
+/* ---- replacing ---- */
+
+/* Pods below n, some of them: who is there and at which revision depends on the seed alone. */
+static size_t pick_pods(struct vg_rng *rng, size_t n, vg_rev rev, struct vg_rec **ret)
+{
+    size_t count = 0, share = vg_rng_below(rng, 5);
+    for (size_t i = 0; i < n; i++)
+        if (vg_rng_below(rng, 4) < share)
+            ret[count++] = vg_test_pod(i, vg_rng_below(rng, 2) ? i + 2 : rev);
+    return count;
+}
+
+/* These and no others, by key and revision. */
+static void assert_holds(const struct vg_root *root, struct vg_rec *const *recs, size_t n)
+{
+    struct vg_cursor c;
+    vg_root_check(root);
+    assert_int_equal(vg_root_count(root), n);
+    vg_root_first(&c, root);
+    for (size_t i = 0; i < n; i++) {
+        const struct vg_rec *rec = vg_cursor_next(&c);
+        assert_true(vg_slice_eq(vg_rec_key(rec), vg_rec_key(recs[i])));
+        assert_int_equal(rec->rev, recs[i]->rev);
+    }
+}
+
+static void drop_pods(struct vg_rec **recs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        vg_rec_unref(recs[i]);
+}
+
+static void a_replaced_tree_holds_these_records_and_no_others(void **state)
+{
+    (void)state;
+    enum { PODS = 700 };
+    struct vg_rng rng;
+    struct vg_rec *was[PODS], *now[PODS];
+    vg_rng_seed(&rng, vg_test_seed());
+    struct vg_tree *tree = vg_test_tree(NULL);
+    struct vg_root *before = vg_tree_publish(tree, 1);
+    size_t n_was = 0;
+    for (vg_rev round = 0; round < 60; round++) {
+        size_t n_now = pick_pods(&rng, PODS, PODS + 2 + round, now);
+        assert_int_equal(vg_tree_replace(tree, (const struct vg_rec *const *)now, n_now), 0);
+        vg_tree_check(tree);
+        struct vg_root *after = vg_tree_publish(tree, round + 2);
+        assert_holds(before, was, n_was); /* a snapshot stays as it is */
+        assert_holds(after, now, n_now);
+        vg_root_unref(before);
+        drop_pods(was, n_was);
+        memcpy(was, now, sizeof was);
+        n_was = n_now;
+        before = after;
+    }
+    vg_root_unref(before);
+    drop_pods(was, n_was);
+    vg_test_tree_end(tree);
+}
+
+static void a_replacement_keeps_what_is_there(void **state)
+{
+    (void)state;
+    enum { PODS = 5000 };
+    static struct vg_rec *recs[PODS];
+    struct vg_tree *tree = vg_test_even_tree(PODS);
+    vg_root_unref(vg_tree_publish(tree, PODS));
+    while (vg_tree_reclaim(tree, 1000))
+        ;
+    for (size_t i = 0; i < PODS; i++)
+        recs[i] = vg_test_pod(2 * i, i + 2);
+    recs[1]->rev = PODS + 9;
+    const struct vg_rec *kept = get_pod(tree, 0);
+    assert_int_equal(vg_tree_replace(tree, (const struct vg_rec *const *)recs, PODS), 0);
+    assert_ptr_equal(get_pod(tree, 0), kept);
+    assert_ptr_equal(get_pod(tree, 2), recs[1]);
+    assert_true(stats_of(tree).nodes_retired <= VG_TREE_LEVELS_MAX); /* one path was copied */
+    struct vg_rec *swapped[] = {recs[1], recs[0]};
+    assert_int_equal(vg_tree_replace(tree, (const struct vg_rec *const *)swapped, 2),
+                     VIGIL_E_INVALID);
+    assert_int_equal(vg_tree_count(tree), PODS);
+    drop_pods(recs, PODS);
+    vg_test_tree_end(tree);
+}
+
+static void a_replacement_without_memory_may_be_called_again(void **state)
+{
+    (void)state;
+    enum { PODS = 200 };
+    struct vg_rec *recs[PODS];
+    for (size_t i = 0; i < PODS; i++)
+        recs[i] = vg_test_pod(3 * i, 1000 + i);
+    VG_ALLOC_FAIL_LOOP (n) {
+        vg_alloc_fail_at(0, 0);
+        struct vg_tree *tree = vg_test_even_tree(PODS);
+        vg_alloc_fail_at(n, 0);
+        int r = vg_tree_replace(tree, (const struct vg_rec *const *)recs, PODS);
+        if (vg_test_alloc_failed()) {
+            assert_int_equal(r, -ENOMEM);
+            vg_tree_check(tree);
+            r = vg_tree_replace(tree, (const struct vg_rec *const *)recs, PODS);
+        }
+        assert_int_equal(r, 0);
+        struct vg_root *root = vg_tree_publish(tree, 2000);
+        assert_holds(root, recs, PODS);
+        vg_root_unref(root);
+        vg_test_tree_end(tree);
+    }
+    drop_pods(recs, PODS);
+}
+
 /* ---- memory runs out ---- */
 
 enum change { INSERT, REPLACE, REMOVE };
@@ -309,6 +420,9 @@ int main(void)
         cmocka_unit_test(random_inserts_and_removals_keep_the_tree_whole),
         cmocka_unit_test(a_load_builds_full_nodes_of_any_number_of_records),
         cmocka_unit_test(a_load_out_of_order_or_into_a_full_tree_is_refused),
+        cmocka_unit_test(a_replaced_tree_holds_these_records_and_no_others),
+        cmocka_unit_test(a_replacement_keeps_what_is_there),
+        cmocka_unit_test(a_replacement_without_memory_may_be_called_again),
         cmocka_unit_test(changes_without_memory_change_nothing),
         cmocka_unit_test(a_load_without_memory_changes_nothing),
         cmocka_unit_test(a_publish_after_a_change_needs_no_memory),
