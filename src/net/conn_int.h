@@ -66,13 +66,18 @@ struct vg_conn {
     struct vg_list link;            /* server->conns */
     struct vg_list dirty;           /* server->dirty; unlinked: clean */
     struct vg_timer timer;
-    int close_err; /* with is_closing */
-    bool is_busy;  /* a codec function runs: C1 */
-    bool is_reading_paused, is_read_due, is_blocked;
+    struct vg_codec *next_codec; /* of vg_conn_switch, until receive() returns */
+    struct vg_slice next_rest;
+    uint64_t finish_due_ns; /* with is_finishing: cut then */
+    int close_err;          /* with is_closing */
+    bool is_handshaking;
+    bool is_reading_paused;
+    bool is_peer_done; /* it sends no more */
+    bool is_hung_up;   /* seen while reading is paused */
+    bool is_blocked;   /* wait until the socket takes more */
     bool is_finishing; /* send what waits, then close */
     bool is_lingering; /* said its last; reads until the other side closes */
     bool is_closing;   /* cut at the next chance */
-    bool is_handshaking, is_peer_done;
 };
 
 /* ---- what codecs call ---- */

@@ -54,7 +54,7 @@ struct vg_http_exchange {
     struct vg_net_request *req; /* NULL: released */
     size_t unsent;              /* bytes queued that the socket has not taken */
     uint64_t left;              /* of the announced length; VG_HTTP_STREAMED */
-    struct vg_pace pace;
+    struct vg_pace pace;        /* of the answer; while the body arrives, of the body */
     enum vg_exchange_state state;
     bool is_head_request, has_no_body; /* HEAD; HEAD, 204 or 304 */
     bool is_watch, is_websocket;
@@ -76,11 +76,14 @@ VG_CHECK int vg_exchange_end_field(struct vg_http_exchange *x);
 /* HTTP/2's :authority; HTTP/1.1's is taken from Host by _head. */
 VG_CHECK int vg_exchange_set_authority(struct vg_http_exchange *x, const char *p, size_t n);
 
+/* The text moves no more: makes the public request. Called by _head. */
+void vg_exchange_seal(struct vg_http_exchange *x);
+
 /* ---- its life ---- */
 
-/* The head is complete: makes the request, then on_head. True: the handler waits for the body (or
- * for vg_exchange_request when there is none). False: it has answered, or aborted. 0 or -ENOMEM. */
-VG_CHECK int vg_exchange_head(struct vg_http_exchange *x, bool *ret_wants_body);
+/* The head is complete: makes the request, then on_head. True: the handler waits for the body, or
+ * for vg_exchange_request when there is none. False: it has answered or aborted. */
+bool vg_exchange_head(struct vg_http_exchange *x);
 /* A piece of the body. 0; -ENOMEM; VIGIL_E_TOO_LARGE: over body_bytes. Dropped once answered. */
 VG_CHECK int vg_exchange_body(struct vg_http_exchange *x, const char *p, size_t n);
 /* The request is whole: on_request, unless on_head answered. */

@@ -130,9 +130,6 @@ void vg_http_end(struct vg_http_exchange *x);
 void vg_http_abort(struct vg_http_exchange *x);
 /* Bytes of the answer that the socket has not taken yet. */
 size_t vg_http_unsent(const struct vg_http_exchange *x);
-/* A piece that asks to leave at once, not at the end of the turn. For tests and the last words of
- * a connection. */
-void vg_http_flush(struct vg_http_exchange *x);
 
 /* Answer an upgrade (request.wants_websocket) with 101; from then on each vg_http_write is one
  * message, text or binary, vg_http_end closes with code 1000, and what the client sends is read and

@@ -43,19 +43,55 @@ struct vg_http_server {
     struct vg_list conns;     /* all */
     struct vg_list dirty;     /* have something to do at the end of the turn */
     struct vg_list listening; /* struct listening of server.c */
-    size_t n_conns, n_handles;
+    size_t n_conns;
+    size_t n_exchanges; /* on_head came, on_closed did not */
+    size_t n_handles;   /* uv handles that are not closed */
     uv_prepare_t turn_end;
     bool is_draining, is_closing;
     void (*drained)(void *arg);
     void *drained_arg;
-    int date_len; /* "Date: ...\r\n" of this second, made at most once in it */
-    int64_t date_s;
-    char date[48];
+    int64_t date_s; /* of `date`, made at most once in a second */
+    char date[32];
     char *in;      /* VG_NET_READ_MAX */
     char *staging; /* VG_NET_RECORD_MAX */
 };
 
+/* An address and its connections over all loops. */
+struct vg_net_address {
+    struct vg_slice key; /* the bytes that count as one address */
+    uint32_t n;
+    char bytes[16];
+};
+
+struct vg_http_shared {
+    struct vg_http_limits limits;
+    const struct vg_http_handler *handler;
+    const struct vg_log *log;
+    _Atomic uint32_t open, handshakes;
+    struct vg_mutex mu; /* rank NET */
+    struct vg_map addresses VG_GUARDED_BY(mu);
+    struct vg_list servers VG_GUARDED_BY(mu);
+    struct vg_http_stats past VG_GUARDED_BY(mu); /* of servers that are closed */
+};
+
 /* "Sun, 06 Nov 1994 08:49:37 GMT" by the loop's wall clock; valid until the next call. */
 struct vg_slice vg_net_date(struct vg_http_server *s);
+
+/* A connection over the limits is not admitted: 0, VIGIL_E_BUSY, -ENOMEM. */
+struct sockaddr;
+VG_CHECK int vg_net_admit(struct vg_http_shared *s, const struct sockaddr *from,
+                          struct vg_net_address **ret_address);
+void vg_net_dismiss(struct vg_http_shared *s, struct vg_net_address *address);
+
+/* conn.c. A connected socket, which is taken. address: admitted, given back at its end. */
+VG_CHECK int vg_conn_open(struct vg_http_server *s, int take_fd, struct vg_tls *tls,
+                          struct vg_net_address *address);
+/* Flush every connection that has something to do. */
+void vg_conn_flush_dirty(struct vg_http_server *s);
+/* Cut every connection. */
+void vg_conn_close_all(struct vg_http_server *s, int err);
+void vg_conn_drain_all(struct vg_http_server *s);
+/* A handle of the server has been closed; the last one frees a server that is closing. */
+void vg_net_handle_closed(struct vg_http_server *s);
 
 #endif

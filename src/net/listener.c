@@ -1,0 +1,238 @@
+/* listener.c - listening sockets and accepting from them.
+ * Every loop polls the same socket; whoever is awake accepts, a few at a time so that loops that
+ * wake together share. Out of descriptors, a loop stops accepting for a moment: those who want to
+ * connect wait in the kernel's queue meanwhile. */
+#include "listener_int.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "server_int.h"
+
+#define ACCEPTS_PER_TURN 8
+#define BACKLOG 4096
+#define PAUSE_MS 100u
+
+struct vg_listener {
+    int fd;
+    uint16_t port;
+};
+
+/* One loop's poll on a listener. */
+struct listening {
+    uv_poll_t poll;
+    struct vg_http_server *server;
+    struct vg_listener *listener;
+    struct vg_tls *tls;
+    struct vg_timer pause;
+    struct vg_list link; /* server->listening */
+};
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    struct sockaddr_storage room;
+};
+
+/* ---- opening ---- */
+
+static int parse_address(const char *host, uint16_t port, union address *ret, socklen_t *ret_n)
+{
+    memset(ret, 0, sizeof *ret);
+    if (inet_pton(AF_INET, host, &ret->in.sin_addr) == 1) {
+        ret->in.sin_family = AF_INET;
+        ret->in.sin_port = htons(port);
+        *ret_n = sizeof ret->in;
+        return 0;
+    }
+    if (inet_pton(AF_INET6, host, &ret->in6.sin6_addr) == 1) {
+        ret->in6.sin6_family = AF_INET6;
+        ret->in6.sin6_port = htons(port);
+        *ret_n = sizeof ret->in6;
+        return 0;
+    }
+    return VIGIL_E_INVALID;
+}
+
+static int read_port(int fd, uint16_t *ret_port)
+{
+    union address a;
+    socklen_t n = sizeof a;
+    if (getsockname(fd, &a.any, &n) < 0)
+        return -errno;
+    *ret_port = a.any.sa_family == AF_INET    ? ntohs(a.in.sin_port)
+                : a.any.sa_family == AF_INET6 ? ntohs(a.in6.sin6_port)
+                                              : 0;
+    return 0;
+}
+
+int vg_listener_adopt(int fd, struct vg_listener **ret_listener, struct vg_status *reterr_status)
+{
+    int is_listening = 0;
+    socklen_t n = sizeof is_listening;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &n) < 0)
+        return vg_fail(reterr_status, -errno, "descriptor %d: %s", fd, strerror(errno));
+    if (!is_listening)
+        return vg_fail(reterr_status, VIGIL_E_INVALID, "descriptor %d does not listen", fd);
+    struct vg_listener *l = vg_new(struct vg_listener);
+    if (!l)
+        return vg_fail(reterr_status, -ENOMEM, "out of memory");
+    l->fd = fd;
+    int r = read_port(fd, &l->port);
+    if (r < 0) {
+        vg_free(l);
+        return vg_fail(reterr_status, r, "descriptor %d: %s", fd, vg_err_text(r));
+    }
+    *ret_listener = l;
+    return 0;
+}
+
+static int bind_and_listen(int fd, const union address *a, socklen_t n)
+{
+    int one = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (a->any.sa_family == AF_INET6) /* "::" is for IPv4 too */
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int));
+    return bind(fd, &a->any, n) < 0 || listen(fd, BACKLOG) < 0 ? -errno : 0;
+}
+
+int vg_listener_open(const char *host, uint16_t port, struct vg_listener **ret_listener,
+                     struct vg_status *reterr_status)
+{
+    union address a;
+    socklen_t n = 0;
+    if (parse_address(host, port, &a, &n) < 0)
+        return vg_fail(reterr_status, VIGIL_E_INVALID, "\"%s\" is not a numeric address", host);
+    int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return vg_fail(reterr_status, -errno, "cannot open a socket: %s", strerror(errno));
+    int r = bind_and_listen(fd, &a, n);
+    if (r < 0)
+        vg_fail(reterr_status, r, "cannot listen on %s port %u: %s", host, port, strerror(-r));
+    else
+        r = vg_listener_adopt(fd, ret_listener, reterr_status);
+    if (r < 0)
+        close(fd);
+    return r;
+}
+
+uint16_t vg_listener_port(const struct vg_listener *l)
+{
+    return l->port;
+}
+
+void vg_listener_free(struct vg_listener *l)
+{
+    if (!l)
+        return;
+    close(l->fd);
+    vg_free(l);
+}
+
+/* ---- accepting ---- */
+
+static void on_ready(uv_poll_t *handle, int status, int events);
+
+static void on_pause_over(struct vg_timer *t)
+{
+    struct listening *l = VG_CONTAINER_OF(t, struct listening, pause);
+    uv_poll_start(&l->poll, UV_READABLE, on_ready);
+}
+
+static void pause_accepting(struct listening *l, int err)
+{
+    vg_warn(l->server->log, "accept_paused", "error=%s", vg_err_name(err));
+    uv_poll_stop(&l->poll);
+    vg_timer_start(l->server->loop, &l->pause, PAUSE_MS * VG_NS_PER_MS, on_pause_over);
+}
+
+void vg_listening_refuse(struct vg_http_server *s, int take_fd)
+{
+    vg_net_count(&s->counts.refused, 1);
+    close(take_fd);
+}
+
+static bool has_room_for_handshake(const struct vg_http_server *s)
+{
+    return atomic_load_explicit(&s->shared->handshakes, memory_order_relaxed) <
+           s->limits->handshakes;
+}
+
+static void welcome(struct listening *l, int fd, const struct sockaddr *from)
+{
+    struct vg_http_server *s = l->server;
+    struct vg_net_address *address = NULL;
+    vg_net_count(&s->counts.accepted, 1);
+    if ((l->tls && !has_room_for_handshake(s)) || vg_net_admit(s->shared, from, &address) < 0) {
+        vg_listening_refuse(s, fd);
+        return;
+    }
+    int r = vg_conn_open(s, fd, l->tls, address);
+    if (r < 0)
+        vg_warn(s->log, "accept_failed", "error=%s", vg_err_name(r));
+}
+
+static void on_ready(uv_poll_t *handle, int status, int events)
+{
+    (void)status, (void)events;
+    struct listening *l = VG_CONTAINER_OF(handle, struct listening, poll);
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        union address from;
+        socklen_t n = sizeof from;
+        int fd = accept4(l->listener->fd, &from.any, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            welcome(l, fd, &from.any);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            pause_accepting(l, -errno);
+            return;
+        }
+        if (errno != ECONNABORTED && errno != EINTR) /* else: that one has gone again */
+            return;
+    }
+}
+
+int vg_http_server_listen(struct vg_http_server *s, struct vg_listener *l, struct vg_tls *tls)
+{
+    struct listening *on = vg_new(struct listening);
+    if (!on)
+        return -ENOMEM;
+    int r = uv_poll_init(vg_loop_uv(s->loop), &on->poll, l->fd);
+    if (r < 0) {
+        vg_free(on);
+        return r;
+    }
+    s->n_handles++;
+    on->server = s;
+    on->listener = l;
+    on->tls = tls;
+    vg_list_push_back(&s->listening, &on->link);
+    uv_poll_start(&on->poll, UV_READABLE, on_ready);
+    return 0;
+}
+
+static void on_listening_closed(uv_handle_t *handle)
+{
+    uv_poll_t *poll = (uv_poll_t *)handle;
+    struct listening *l = VG_CONTAINER_OF(poll, struct listening, poll);
+    struct vg_http_server *s = l->server;
+    vg_free(l);
+    vg_net_handle_closed(s);
+}
+
+void vg_listening_close_all(struct vg_http_server *s)
+{
+    struct vg_list *n;
+    while ((n = vg_list_pop_front(&s->listening))) {
+        struct listening *l = VG_CONTAINER_OF(n, struct listening, link);
+        vg_timer_stop(s->loop, &l->pause);
+        uv_close((uv_handle_t *)&l->poll, on_listening_closed);
+    }
+}

@@ -1,0 +1,11 @@
+/* listener_int.h - what server.c asks of listener.c. */
+#ifndef VG_NET_LISTENER_INT_H
+#define VG_NET_LISTENER_INT_H
+
+#include "server.h"
+
+void vg_listening_close_all(struct vg_http_server *s);
+/* Close a socket that was accepted and may not stay. */
+void vg_listening_refuse(struct vg_http_server *s, int take_fd);
+
+#endif

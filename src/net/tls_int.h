@@ -1,0 +1,28 @@
+/* tls_int.h - one connection's TLS; see tls.h. Thread: the loop of the connection. */
+#ifndef VG_NET_TLS_INT_H
+#define VG_NET_TLS_INT_H
+
+#include <sys/types.h>
+
+#include "tls.h"
+
+struct vg_tls_session;
+
+/* On a connected, non-blocking socket, which stays the caller's. 0, -ENOMEM. */
+VG_CHECK int vg_tls_session_new(struct vg_tls *t, int fd, struct vg_tls_session **ret_session);
+void vg_tls_session_free(struct vg_tls_session *s);
+/* 1: done. 0: wait for the socket, to write when *ret_wants_write. Negative: it failed. */
+VG_CHECK int vg_tls_session_handshake(struct vg_tls_session *s, bool *ret_wants_write);
+/* After the handshake. */
+bool vg_tls_session_is_h2(const struct vg_tls_session *s);
+const struct vg_tls_identity *vg_tls_session_identity(const struct vg_tls_session *s);
+/* The kernel encrypts what is sent: write plain bytes to the socket. */
+bool vg_tls_session_is_kernel(const struct vg_tls_session *s);
+/* As recv and send: how many; 0 of read: the end; -EAGAIN; -EIO: broken. A write that said -EAGAIN
+ * is tried again with the same bytes in front. */
+VG_CHECK ssize_t vg_tls_session_read(struct vg_tls_session *s, void *p, size_t n);
+VG_CHECK ssize_t vg_tls_session_write(struct vg_tls_session *s, const void *p, size_t n);
+/* Say that no more comes; best effort. */
+void vg_tls_session_bye(struct vg_tls_session *s);
+
+#endif
