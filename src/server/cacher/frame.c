@@ -69,10 +69,12 @@ void vg_told_init(struct vg_told *t, const struct vg_rec *rec, const struct vg_r
 
 const struct vg_obj_header *vg_told_before(struct vg_told *t)
 {
-    if (t->prev && !t->has_before)
+    if (!t->prev)
+        return NULL;
+    if (!t->has_before)
         vg_rec_read(t->prev, &t->before);
-    t->has_before = t->prev != NULL;
-    return t->prev ? &t->before : NULL;
+    t->has_before = true;
+    return &t->before;
 }
 
 void vg_told_init_matching(struct vg_told *t, struct vg_change *change)
