@@ -47,6 +47,9 @@ static void note(struct vg_field_errors *e, const char *reason, const char *fiel
 
 static void note_v(struct vg_field_errors *e, const char *reason, const char *field,
                    const char *type, struct vg_slice value, const char *fmt, va_list ap)
+    VG_PRINTF(6, 0);
+static void note_v(struct vg_field_errors *e, const char *reason, const char *field,
+                   const char *type, struct vg_slice value, const char *fmt, va_list ap)
 {
     VG_AUTO(buf) head = {0};
     VG_AUTO(buf) detail = {0};

@@ -123,6 +123,8 @@ int vg_arena_keep(struct vg_arena *a, struct vg_slice s, struct vg_slice *ret)
 
 /* The text of fmt after `prefix`. */
 static void say_v(struct vg_arena *a, struct vg_api_status *s, const char *prefix, const char *fmt,
+                  va_list ap) VG_PRINTF(4, 0);
+static void say_v(struct vg_arena *a, struct vg_api_status *s, const char *prefix, const char *fmt,
                   va_list ap)
 {
     VG_AUTO(buf) b = {0};
@@ -179,6 +181,8 @@ void vg_status_unauthorized(struct vg_api_status *ret)
         .code = 401, .reason = "Unauthorized", .message = VG_SLICE_LIT("Unauthorized")};
 }
 
+static int forbidden_text(struct vg_buf *b, const struct vg_kind *kind, struct vg_slice name,
+                          const char *fmt, va_list ap) VG_PRINTF(4, 0);
 static int forbidden_text(struct vg_buf *b, const struct vg_kind *kind, struct vg_slice name,
                           const char *fmt, va_list ap)
 {
