@@ -148,7 +148,7 @@ static void answer_yaml(struct vg_api_call *call, struct vg_slice json)
     vg_buf_init(&copy, 0);
     if (vg_buf_append_slice(&copy, json) < 0) {
         vg_buf_done(&copy);
-        vg_http_abort(call->x);
+        vg_call_finish(call);
         return;
     }
     vg_respond_json(call, 200, &copy);
@@ -171,7 +171,7 @@ static void answer_core_versions(struct vg_api_call *call)
     vg_buf_init(&json, 0);
     if (vg_discovery_write_versions(&json, vg_http_request(call->x)->authority) < 0) {
         vg_buf_done(&json);
-        vg_http_abort(call->x);
+        vg_call_finish(call);
         return;
     }
     vg_respond_json(call, 200, &json);
@@ -277,7 +277,7 @@ void vg_api_version(struct vg_api_call *call)
         return;
     if (write_version(&json, call->loop->api->opts.git_version) < 0) {
         vg_buf_done(&json);
-        vg_http_abort(call->x);
+        vg_call_finish(call);
     } else {
         vg_respond_bytes(call, 200, "application/json", &json);
     }

@@ -69,6 +69,23 @@ struct vg_kind_sub {
     unsigned verbs;
 };
 
+/* A member of the kind's objects beside apiVersion, kind and metadata, as OpenAPI declares it. */
+enum vg_member_type {
+    VG_MEMBER_OBJECT,  /* of any content */
+    VG_MEMBER_OBJECTS, /* a list of those */
+    VG_MEMBER_STRING,
+    VG_MEMBER_INTEGER,
+    VG_MEMBER_BOOLEAN,
+    VG_MEMBER_STRINGS,    /* a list */
+    VG_MEMBER_STRING_MAP, /* also of bytes in base64 */
+    VG_MEMBER_TIME,
+};
+struct vg_kind_member {
+    const char *name;
+    enum vg_member_type type;
+    const char *about;
+};
+
 /* Where a scale subresource finds its numbers: paths without the leading dot, by '.'. */
 struct vg_kind_scale {
     const char *spec_replicas, *status_replicas, *selector;
@@ -88,7 +105,10 @@ struct vg_kind {
     unsigned name_max; /* shorter than the rule's own limit (cron jobs: 52); 0: that limit */
     const struct vg_kind_sub *subs;
     size_t n_subs;
-    const struct vg_kind_scale *scale; /* NULL: none */
+    const struct vg_kind_scale *scale;    /* NULL: none */
+    const char *about;                    /* what it is, in a sentence */
+    const struct vg_kind_member *members; /* sorted by name */
+    size_t n_members;
     const struct vg_obj_fields *fields;
     const struct vg_field_labels *labels; /* how field selectors name them, and refuse */
     const char *prefix;                   /* of its keys: "/registry/pods/" */

@@ -141,6 +141,23 @@ static void subresources_and_flags_agree(void **state)
     }
 }
 
+static void members_are_sorted_and_explained(void **state)
+{
+    (void)state;
+    size_t n;
+    const struct vg_kind *v = vg_kinds(&n);
+    for (size_t i = 0; i < n; i++) {
+        bool has_status = false;
+        assert_true(v[i].about && *v[i].about);
+        for (size_t k = 0; k < v[i].n_members; k++) {
+            const struct vg_kind_member *m = &v[i].members[k];
+            has_status |= strcmp(m->name, "status") == 0;
+            assert_true(*m->about && (k == 0 || strcmp(m[-1].name, m->name) < 0));
+        }
+        assert_int_equal(has_status, vg_kind_is(&v[i], VG_KIND_HAS_STATUS));
+    }
+}
+
 static void constant_texts_are_json(void **state)
 {
     (void)state;
@@ -347,6 +364,7 @@ int main(void)
         cmocka_unit_test(prefixes_do_not_overlap),
         cmocka_unit_test(names_are_made_of_one_another),
         cmocka_unit_test(subresources_and_flags_agree),
+        cmocka_unit_test(members_are_sorted_and_explained),
         cmocka_unit_test(constant_texts_are_json),
         cmocka_unit_test(labels_name_the_fields_that_they_index),
         cmocka_unit_test(fields_are_taken_and_refused_in_the_words_of_each_kind),

@@ -18,19 +18,33 @@
     .subs = (const struct vg_kind_sub[]){__VA_ARGS__},                                             \
     .n_subs = sizeof((const struct vg_kind_sub[]){__VA_ARGS__}) / sizeof(struct vg_kind_sub)
 
+#define MEMBERS(...)                                                                               \
+    .members = (const struct vg_kind_member[]){__VA_ARGS__},                                       \
+    .n_members =                                                                                   \
+        sizeof((const struct vg_kind_member[]){__VA_ARGS__}) / sizeof(struct vg_kind_member)
+/* clang-format off */
+#define OBJECT(n, a) {.name = n, .type = VG_MEMBER_OBJECT, .about = a}
+#define OBJECTS(n, a) {.name = n, .type = VG_MEMBER_OBJECTS, .about = a}
+#define STRING(n, a) {.name = n, .type = VG_MEMBER_STRING, .about = a}
+#define INTEGER(n, a) {.name = n, .type = VG_MEMBER_INTEGER, .about = a}
+#define BOOLEAN(n, a) {.name = n, .type = VG_MEMBER_BOOLEAN, .about = a}
+#define STRING_MAP(n, a) {.name = n, .type = VG_MEMBER_STRING_MAP, .about = a}
+#define TIME(n, a) {.name = n, .type = VG_MEMBER_TIME, .about = a}
+/* clang-format on */
+#define SPEC OBJECT("spec", "What is wanted.")
+#define SPEC_AND_STATUS                                                                            \
+    MEMBERS(SPEC, OBJECT("status", "What was found; written by whoever observes it."))
+
 #define GET_PATCH_UPDATE (VG_VERB_GET | VG_VERB_PATCH | VG_VERB_UPDATE)
 #define CREATE_GET (VG_VERB_CREATE | VG_VERB_GET)
 #define PROXY_VERBS (VG_VERB_CREATE | VG_VERB_DELETE | VG_VERB_GET | VG_VERB_PATCH | VG_VERB_UPDATE)
 
-/* Subresources that many kinds have. */
-#define SUB(n, t, Kind, v)                                                                         \
-    {                                                                                              \
-        .name = n, .type = t, .kind = Kind, .verbs = v                                             \
-    }
+/* Subresources; those below, many kinds have. */
+/* clang-format off */
+#define SUB(n, t, Kind, v) {.name = n, .type = t, .kind = Kind, .verbs = v}
 #define SUB_OF(n, t, g, ver, Kind, v)                                                              \
-    {                                                                                              \
-        .name = n, .type = t, .kind = Kind, .group = g, .version = ver, .verbs = v                 \
-    }
+    {.name = n, .type = t, .kind = Kind, .group = g, .version = ver, .verbs = v}
+/* clang-format on */
 #define STATUS(Kind) SUB("status", VG_SUB_STATUS, Kind, GET_PATCH_UPDATE)
 #define SCALE SUB_OF("scale", VG_SUB_SCALE, "autoscaling", "v1", "Scale", GET_PATCH_UPDATE)
 
