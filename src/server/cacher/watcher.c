@@ -18,31 +18,38 @@
 
 /* ---- the interest index ---- */
 
+/* A ring of the index: its map and its value; no map: the one of all. */
+struct place {
+    struct vg_map *map;
+    struct vg_slice value; /* the predicate's */
+};
+
 /* Name before trigger before namespace: the narrowest ring that is sure to see all its changes. */
-static struct vg_map *narrowest(const struct vg_cache_watcher *w, struct vg_slice *ret_value)
+static struct place narrowest(const struct vg_cache_watcher *w)
 {
-    if (vg_obj_predicate_name(w->predicate, ret_value))
-        return &w->pk->by_name;
-    if (vg_obj_predicate_trigger(w->predicate, ret_value))
-        return &w->pk->by_trigger;
-    if (vg_obj_predicate_namespace(w->predicate, ret_value))
-        return &w->pk->by_namespace;
-    return NULL;
+    struct place at = {0};
+    if (vg_obj_predicate_name(w->predicate, &at.value))
+        at.map = &w->pk->by_name;
+    else if (vg_obj_predicate_trigger(w->predicate, &at.value))
+        at.map = &w->pk->by_trigger;
+    else if (vg_obj_predicate_namespace(w->predicate, &at.value))
+        at.map = &w->pk->by_namespace;
+    return at;
 }
 
 /* One look-up: the newcomer is the last of its ring and takes the place of the one before it. */
 int vg_watcher_go_live(struct vg_cache_watcher *w)
 {
-    struct vg_slice value;
-    struct vg_map *map = narrowest(w, &value);
-    void *last = NULL;
-    if (map) {
-        int r = vg_map_put(map, value, &w->link, &last);
+    struct vg_port_kind *pk = w->pk;
+    struct place at = narrowest(w);
+    void *last = pk->all;
+    if (at.map) {
+        last = NULL;
+        int r = vg_map_put(at.map, at.value, &w->link, &last);
         if (r < 0)
             return r;
     } else {
-        last = w->pk->all;
-        w->pk->all = &w->link;
+        pk->all = &w->link;
     }
     vg_replay_free(w);
     vg_list_remove(&w->link);
@@ -63,29 +70,29 @@ static void step_over(struct vg_walking *walk, const struct vg_list *leaving)
 }
 
 /* A ring has lost its last, and with it the key that the map had borrowed. */
-static void set_last(struct vg_map *map, struct vg_list *last)
+static void set_last(struct vg_list *last)
 {
-    struct vg_slice value;
-    (void)narrowest(VG_CONTAINER_OF(last, struct vg_cache_watcher, link), &value);
-    int r = vg_map_put(map, value, last, NULL);
+    struct place at = narrowest(VG_CONTAINER_OF(last, struct vg_cache_watcher, link));
+    int r = vg_map_put(at.map, at.value, last, NULL);
     assert(r == 1); /* replacing takes no memory */
     (void)r;
 }
 
 void vg_watcher_leave_live(struct vg_cache_watcher *w)
 {
-    struct vg_slice value;
-    struct vg_map *map = narrowest(w, &value);
+    struct vg_port_kind *pk = w->pk;
     struct vg_list *before = vg_list_is_empty(&w->link) ? NULL : w->link.prev;
+    bool is_last_of_all = pk->all == &w->link;
+    struct place at = narrowest(w);
     if (w->port->walking)
         step_over(w->port->walking, &w->link);
     vg_list_remove(&w->link);
-    if (!map)
-        w->pk->all = w->pk->all == &w->link ? before : w->pk->all;
-    else if (!before)
-        vg_map_remove(map, value);
-    else if (vg_map_get(map, value) == &w->link)
-        set_last(map, before);
+    if (is_last_of_all)
+        pk->all = before;
+    else if (at.map && !before)
+        vg_map_remove(at.map, at.value);
+    else if (at.map && vg_map_get(at.map, at.value) == &w->link)
+        set_last(before);
 }
 
 void vg_watcher_queue(struct vg_cache_watcher *w)
