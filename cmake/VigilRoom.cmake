@@ -27,7 +27,7 @@ function(vg_room path)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC ${door})
     target_link_libraries(${target} PUBLIC ${R_LINKS} PRIVATE ${R_SYSTEM})
-    vg_check_headers(${target})
+    vg_check_headers(${target} ${R_SYSTEM})
 
     if(VIGIL_TESTS)
         foreach(source ${tests})
@@ -39,7 +39,7 @@ function(vg_room path)
     endif()
 endfunction()
 
-# Every header of a room must compile alone.
+# Every header of a room must compile alone; ARGN: libraries that it does not re-export.
 function(vg_check_headers target)
     file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
     set(stubs)
@@ -52,7 +52,10 @@ function(vg_check_headers target)
     endforeach()
     if(stubs)
         add_library(${target}_headers OBJECT ${stubs})
-        target_link_libraries(${target}_headers PRIVATE ${target})
+        target_link_libraries(${target}_headers PRIVATE ${target} ${ARGN})
+        if(TARGET vg_test_support) # headers for tests
+            target_link_libraries(${target}_headers PRIVATE vg_test_support)
+        endif()
     endif()
 endfunction()
 

@@ -79,8 +79,8 @@ static void update_interest(struct vg_conn *conn)
 {
     if (conn->fd < 0)
         return;
-    int want = conn->is_blocked ? UV_WRITABLE : 0;
-    if (!conn->is_peer_done)
+    int want = conn->is_blocked || conn->is_reading_blocked ? UV_WRITABLE : 0;
+    if (!conn->is_peer_done && !conn->is_reading_blocked)
         want |= !conn->is_reading_paused ? UV_READABLE : conn->is_hung_up ? 0 : UV_DISCONNECT;
     if (want == conn->poll_events)
         return;
@@ -155,16 +155,15 @@ static void read_some(struct vg_conn *conn)
         if (conn->is_closing || conn->is_reading_paused || conn->is_peer_done)
             return;
         ssize_t n = vg_transport_read(conn->fd, conn->tls, s->in, VG_NET_READ_MAX);
-        if (n == -EAGAIN)
+        conn->is_reading_blocked = n == -EINPROGRESS;
+        if (n == -EAGAIN || n == -EINPROGRESS)
             return;
-        if (n < 0) {
+        if (n < 0)
             vg_conn_close(conn, VIGIL_E_CANCELED);
-            return;
-        }
-        if (n == 0) {
+        if (n == 0)
             deliver_end(conn);
+        if (n <= 0)
             return;
-        }
         vg_net_count(&s->counts.bytes_in, (uint64_t)n);
         deliver(conn, s->in, (size_t)n);
         if (!conn->tls && (size_t)n < VG_NET_READ_MAX)
@@ -289,7 +288,7 @@ static void on_poll(uv_poll_t *handle, int status, int events)
             conn->is_blocked = false;
             vg_conn_dirty(conn);
         }
-        if (events & UV_READABLE)
+        if (events & UV_READABLE || conn->is_reading_blocked)
             read_some(conn);
         else if (events & UV_DISCONNECT)
             on_hang_up(conn);

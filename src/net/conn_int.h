@@ -72,12 +72,13 @@ struct vg_conn {
     int close_err;          /* with is_closing */
     bool is_handshaking;
     bool is_reading_paused;
-    bool is_peer_done; /* it sends no more */
-    bool is_hung_up;   /* seen while reading is paused */
-    bool is_blocked;   /* wait until the socket takes more */
-    bool is_finishing; /* send what waits, then close */
-    bool is_lingering; /* said its last; reads until the other side closes */
-    bool is_closing;   /* cut at the next chance */
+    bool is_reading_blocked; /* TLS must write before it can read */
+    bool is_peer_done;       /* it sends no more */
+    bool is_hung_up;         /* seen while reading is paused */
+    bool is_blocked;         /* wait until the socket takes more */
+    bool is_finishing;       /* send what waits, then close */
+    bool is_lingering;       /* said its last; reads until the other side closes */
+    bool is_closing;         /* cut at the next chance */
 };
 
 /* ---- what codecs call ---- */

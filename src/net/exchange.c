@@ -7,6 +7,7 @@
 
 #include "conn_int.h"
 #include "request.h"
+#include "ws.h"
 
 static const struct vg_http_handler *handler_of(const struct vg_http_exchange *x)
 {
@@ -24,6 +25,8 @@ static bool is_open(const struct vg_http_exchange *x)
 bool vg_exchange_head(struct vg_http_exchange *x)
 {
     vg_exchange_seal(x);
+    if (x->req->pub.carrier == VG_HTTP_1_1)
+        x->req->pub.wants_websocket = vg_ws_is_upgrade(&x->req->pub);
     x->state = VG_X_BODY;
     x->conn->server->n_exchanges++;
     vg_net_count(&x->conn->server->counts.requests, 1);

@@ -18,8 +18,9 @@ bool vg_tls_session_is_h2(const struct vg_tls_session *s);
 const struct vg_tls_identity *vg_tls_session_identity(const struct vg_tls_session *s);
 /* The kernel encrypts what is sent: write plain bytes to the socket. */
 bool vg_tls_session_is_kernel(const struct vg_tls_session *s);
-/* As recv and send: how many; 0 of read: the end; -EAGAIN; -EIO: broken. A write that said -EAGAIN
- * is tried again with the same bytes in front. */
+/* As recv and send: how many; 0 of read: the end; -EAGAIN; -EIO: broken. A read may have to wait
+ * for the socket to take bytes: -EINPROGRESS. A write that said -EAGAIN is tried again with the
+ * same bytes in front. */
 VG_CHECK ssize_t vg_tls_session_read(struct vg_tls_session *s, void *p, size_t n);
 VG_CHECK ssize_t vg_tls_session_write(struct vg_tls_session *s, const void *p, size_t n);
 /* Say that no more comes; best effort. */

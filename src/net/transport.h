@@ -8,7 +8,8 @@
 
 struct vg_tls_session;
 
-/* How many; 0: the end; -EAGAIN: none now; other -errno: broken. tls NULL: plain. */
+/* How many; 0: the end; -EAGAIN: none now; -EINPROGRESS: none until the socket takes bytes; other
+ * -errno: broken. tls NULL: plain. */
 VG_CHECK ssize_t vg_transport_read(int fd, struct vg_tls_session *tls, void *p, size_t n);
 /* Send the first bytes of out and consume them. How many (0 with *ret_is_blocked: the socket is
  * full; it is also set when it took less than offered), or -errno: broken. `staging`, of

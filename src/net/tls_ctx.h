@@ -1,0 +1,16 @@
+/* tls_ctx.h - what a session asks of its context. */
+#ifndef VG_NET_TLS_CTX_H
+#define VG_NET_TLS_CTX_H
+
+#include <openssl/types.h>
+
+#include "tls.h"
+
+/* A connection's side with the newest certificates; NULL: out of memory. Thread: any. */
+SSL *vg_tls_make_ssl(struct vg_tls *t);
+
+/* tls_identity.c: who the certificate names, in one block to be freed; NULL in *ret when it names
+ * nobody. 0; -ENOMEM; VIGIL_E_INVALID: a name that no user can have. */
+VG_CHECK int vg_tls_identity_new(const X509 *cert, struct vg_tls_identity **ret);
+
+#endif

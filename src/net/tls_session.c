@@ -1,0 +1,122 @@
+/* tls_session.c - OpenSSL directly on the socket of a connection; see tls_int.h. */
+#include <errno.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include "base/alloc.h"
+#include "tls_ctx.h"
+#include "tls_int.h"
+
+struct vg_tls_session {
+    SSL *ssl;
+    struct vg_tls_identity *identity;
+    bool is_h2, is_kernel;
+    bool is_broken; /* say no bye: OpenSSL forbids it after an error */
+};
+
+int vg_tls_session_new(struct vg_tls *t, int fd, struct vg_tls_session **ret_session)
+{
+    struct vg_tls_session *s = vg_new(struct vg_tls_session);
+    if (!s)
+        return -ENOMEM;
+    s->ssl = vg_tls_make_ssl(t);
+    if (!s->ssl || SSL_set_fd(s->ssl, fd) != 1) {
+        vg_tls_session_free(s);
+        ERR_clear_error();
+        return -ENOMEM;
+    }
+    SSL_set_accept_state(s->ssl);
+    *ret_session = s;
+    return 0;
+}
+
+void vg_tls_session_free(struct vg_tls_session *s)
+{
+    if (!s)
+        return;
+    SSL_free(s->ssl);
+    vg_free(s->identity);
+    vg_free(s);
+}
+
+static int read_peer(struct vg_tls_session *s)
+{
+    const unsigned char *proto = NULL;
+    unsigned n = 0;
+    SSL_get0_alpn_selected(s->ssl, &proto, &n);
+    s->is_h2 = n == 2 && memcmp(proto, "h2", 2) == 0;
+    s->is_kernel = BIO_get_ktls_send(SSL_get_wbio(s->ssl));
+    const X509 *cert = SSL_get0_peer_certificate(s->ssl);
+    if (!cert || SSL_get_verify_result(s->ssl) != X509_V_OK)
+        return 0; /* none: OpenSSL ends a handshake with one that it does not believe */
+    return vg_tls_identity_new(cert, &s->identity);
+}
+
+int vg_tls_session_handshake(struct vg_tls_session *s, bool *ret_wants_write)
+{
+    ERR_clear_error();
+    int r = SSL_do_handshake(s->ssl);
+    int e = r == 1 ? SSL_ERROR_NONE : SSL_get_error(s->ssl, r);
+    *ret_wants_write = e == SSL_ERROR_WANT_WRITE;
+    if (e == SSL_ERROR_WANT_READ || e == SSL_ERROR_WANT_WRITE)
+        return 0;
+    if (e != SSL_ERROR_NONE) {
+        s->is_broken = true;
+        return VIGIL_E_CANCELED;
+    }
+    r = read_peer(s);
+    return r < 0 ? r : 1;
+}
+
+bool vg_tls_session_is_h2(const struct vg_tls_session *s)
+{
+    return s->is_h2;
+}
+
+bool vg_tls_session_is_kernel(const struct vg_tls_session *s)
+{
+    return s->is_kernel;
+}
+
+const struct vg_tls_identity *vg_tls_session_identity(const struct vg_tls_session *s)
+{
+    return s->identity;
+}
+
+static ssize_t fail(struct vg_tls_session *s, int e)
+{
+    if (e == SSL_ERROR_WANT_READ || e == SSL_ERROR_WANT_WRITE)
+        return -EAGAIN;
+    s->is_broken = true;
+    return -EIO;
+}
+
+ssize_t vg_tls_session_read(struct vg_tls_session *s, void *p, size_t n)
+{
+    size_t got = 0;
+    ERR_clear_error();
+    int r = SSL_read_ex(s->ssl, p, n, &got);
+    if (r == 1)
+        return (ssize_t)got;
+    int e = SSL_get_error(s->ssl, r);
+    if (e == SSL_ERROR_ZERO_RETURN)
+        return 0;
+    return e == SSL_ERROR_WANT_WRITE ? -EINPROGRESS : fail(s, e);
+}
+
+ssize_t vg_tls_session_write(struct vg_tls_session *s, const void *p, size_t n)
+{
+    size_t put = 0;
+    ERR_clear_error();
+    int r = SSL_write_ex(s->ssl, p, n, &put);
+    return r == 1 ? (ssize_t)put : fail(s, SSL_get_error(s->ssl, r));
+}
+
+void vg_tls_session_bye(struct vg_tls_session *s)
+{
+    ERR_clear_error();
+    if (!s->is_broken)
+        SSL_shutdown(s->ssl);
+    ERR_clear_error();
+}
