@@ -1,0 +1,89 @@
+/* gate_int.h - what the files of this room share. */
+#ifndef VG_SERVER_HTTP_GATE_INT_H
+#define VG_SERVER_HTTP_GATE_INT_H
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/rng.h"
+#include "gate.h"
+#include "request_metrics.h"
+#include "server/api/respond.h"
+#include "users.h"
+
+enum vg_inflight_kind { VG_INFLIGHT_READ, VG_INFLIGHT_WRITE, VG_INFLIGHT_KINDS, VG_INFLIGHT_NONE };
+
+struct vg_gate {
+    struct vg_gate_opts opts; /* defaults filled in; const after new */
+    const struct vg_clock *clock;
+    const struct vg_log *log;
+    struct vg_http_handler handler;
+    struct vg_request_metrics *metrics; /* NULL: not counted */
+    struct vg_metric *inflight_metric;
+    struct vg_watch_caps caps;
+    _Atomic uint32_t inflight[VG_INFLIGHT_KINDS];
+    _Atomic bool is_shut;
+    struct vg_gate_loop *loops[VG_GATE_LOOPS_MAX]; /* const while serving */
+    size_t n_loops;
+};
+
+struct vg_gate_loop {
+    struct vg_gate *gate;
+    struct vg_loop *loop;
+    struct vg_api_loop *api;
+    struct vg_tokens *tokens; /* reference */
+    struct vg_users users;
+    struct vg_rng rng; /* of audit ids */
+    struct vg_request_cache series;
+    size_t n_requests;
+    void (*idle)(void *arg);
+    void *idle_arg;
+};
+
+/* What a request is about, kept apart from the rest: a running watch needs it no more. The bytes
+ * are the target as sent, then room for what its escapes become. */
+struct vg_request_text {
+    struct vg_target target;
+    struct vg_slice raw;
+    char bytes[];
+};
+
+/* One request from head to close. Freed when the call is done and the exchange is closed. */
+struct vg_request {
+    struct vg_api_call call; /* first */
+    struct vg_gate_loop *l;
+    struct vg_user *user;         /* reference; NULL: not known */
+    struct vg_request_text *text; /* NULL: a watch that runs */
+    struct vg_request_key key;    /* for metrics: verb, kind, scope */
+    uint64_t complete_ns;         /* the body was there */
+    uint64_t first_byte_ns;       /* the first byte of the answer left */
+    enum vg_inflight_kind inflight;
+    bool is_watch;
+    bool has_cap;    /* counts as one of its user's watches */
+    bool is_running; /* counts as long-running */
+    bool is_active;  /* somebody answers it: done will come */
+    bool is_held;    /* a debug request waits for other loops */
+    bool is_done, is_closed;
+};
+
+static inline struct vg_request *vg_request_of(struct vg_api_call *call)
+{
+    return VG_CONTAINER_OF(call, struct vg_request, call);
+}
+
+/* admit.c: may it come in? False: it has been answered. */
+bool vg_request_admit(struct vg_request *q);
+void vg_inflight_give(struct vg_request *q);
+
+/* local.c: paths that are no resource and not discovery. */
+void vg_request_serve_local(struct vg_request *q);
+/* Answer in text. nosniff: as Go's http.Error. */
+void vg_request_say(struct vg_request *q, int code, const char *text);
+void vg_request_fail(struct vg_request *q, const struct vg_api_status *status);
+
+/* debug_watches.c */
+void vg_request_list_watches(struct vg_request *q);
+
+/* request.c: what was held goes on, or ends if nobody is there any more. */
+bool vg_request_unhold(struct vg_request *q);
+
+#endif

@@ -1,0 +1,273 @@
+/* request.c - one request, from its head to its close.
+ * Until somebody answers it, a request ends when its exchange is closed. From then on it is the
+ * answerer's until call->done, which comes after the exchange is closed. */
+#include "request.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "gate_int.h"
+
+static struct vg_gate_loop *loop_of(struct vg_gate *g, const struct vg_http_exchange *x)
+{
+    struct vg_loop *loop = vg_http_loop(x);
+    for (size_t i = 0; i < g->n_loops; i++) {
+        if (g->loops[i]->loop == loop)
+            return g->loops[i];
+    }
+    return NULL;
+}
+
+/* ---- birth and death ---- */
+
+/* A client's own id is kept, so that its logs and ours can be read together. */
+static void choose_audit_id(struct vg_request *q, struct vg_slice given)
+{
+    char *id = q->call.audit_id;
+    size_t n = 0;
+    while (n < given.n && given.p[n] > ' ' && given.p[n] < 0x7f)
+        n++;
+    if (n > 0 && n == given.n && n < sizeof q->call.audit_id) {
+        memcpy(id, given.p, n);
+        return;
+    }
+    static const char hex[] = "0123456789abcdef";
+    unsigned char bytes[16];
+    vg_rng_bytes(&q->l->rng, bytes, sizeof bytes);
+    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40);
+    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *id++ = '-';
+        *id++ = hex[bytes[i] >> 4];
+        *id++ = hex[bytes[i] & 15];
+    }
+}
+
+static struct vg_request_text *text_new(struct vg_slice raw)
+{
+    struct vg_request_text *t = vg_malloc(sizeof *t + 2 * raw.n);
+    if (!t)
+        return NULL;
+    memset(&t->target, 0, sizeof t->target);
+    memcpy(t->bytes, raw.p, raw.n);
+    t->raw = vg_slice(t->bytes, raw.n);
+    return t;
+}
+
+static void request_free(struct vg_request *q)
+{
+    struct vg_gate_loop *l = q->l;
+    vg_inflight_give(q);
+    if (q->is_running)
+        vg_request_count_running(l->gate->metrics, &l->series, &q->key, -1);
+    if (q->has_cap)
+        vg_watch_caps_give(&l->gate->caps, q->user->api.name);
+    if (q->user)
+        vg_users_put(&l->users, q->user);
+    vg_arena_done(&q->call.arena);
+    vg_free(q->text);
+    vg_free(q);
+    if (--l->n_requests == 0 && l->idle) {
+        void (*idle)(void *arg) = l->idle;
+        l->idle = NULL;
+        idle(l->idle_arg);
+    }
+}
+
+static void free_if_over(struct vg_request *q)
+{
+    if (q->is_closed && !q->is_held && (q->is_done || !q->is_active))
+        request_free(q);
+}
+
+bool vg_request_unhold(struct vg_request *q)
+{
+    q->is_held = false;
+    if (!q->is_closed)
+        return true;
+    free_if_over(q);
+    return false;
+}
+
+static void on_done(struct vg_api_call *call)
+{
+    struct vg_request *q = vg_request_of(call);
+    q->is_done = true;
+    vg_inflight_give(q);
+    free_if_over(q);
+}
+
+/* The initial phase of a watch is over: it counts no more as in flight, and lives for long. */
+static void on_settled(struct vg_api_call *call)
+{
+    struct vg_request *q = vg_request_of(call);
+    vg_inflight_give(q);
+    call->target = NULL;
+    vg_free(q->text);
+    q->text = NULL;
+}
+
+static struct vg_request *request_new(struct vg_gate_loop *l, struct vg_http_exchange *x)
+{
+    const struct vg_http_request *r = vg_http_request(x);
+    struct vg_request *q = vg_new(struct vg_request);
+    struct vg_request_text *text = q ? text_new(r->target) : NULL;
+    if (!text) {
+        vg_free(q);
+        return NULL;
+    }
+    q->l = l;
+    q->text = text;
+    q->inflight = VG_INFLIGHT_NONE;
+    q->call.x = x;
+    q->call.loop = l->api;
+    q->call.target = &text->target;
+    q->call.started_ns = vg_clock_mono_ns(l->gate->clock);
+    q->call.done = on_done;
+    q->call.settled = on_settled;
+    vg_arena_init(&q->call.arena, 0, 0);
+    choose_audit_id(q, vg_http_field(x, "audit-id"));
+    l->n_requests++;
+    return q;
+}
+
+/* ---- what net calls ---- */
+
+static void on_head(struct vg_http_exchange *x, void *arg)
+{
+    struct vg_gate_loop *l = loop_of(arg, x);
+    struct vg_request *q = VG_NEVER(!l) ? NULL : request_new(l, x);
+    if (!q) {
+        vg_http_abort(x);
+        return;
+    }
+    vg_http_set_user(x, q);
+    if (!vg_request_admit(q))
+        return;
+    if (q->is_watch)
+        q->is_running = vg_request_count_running(l->gate->metrics, &l->series, &q->key, 1);
+}
+
+static void on_request(struct vg_http_exchange *x, void *arg)
+{
+    (void)arg;
+    struct vg_request *q = vg_http_user(x);
+    if (!q || q->is_active)
+        return;
+    q->complete_ns = vg_clock_mono_ns(q->l->gate->clock);
+    if (q->text->target.type == VG_TARGET_OTHER) {
+        vg_request_serve_local(q);
+        return;
+    }
+    q->is_active = true;
+    vg_api_serve(&q->call);
+}
+
+static void on_drained(struct vg_http_exchange *x, void *arg)
+{
+    (void)arg;
+    struct vg_request *q = vg_http_user(x);
+    if (q && q->is_active && !q->is_done)
+        vg_api_on_drained(&q->call);
+}
+
+static void on_progress(struct vg_http_exchange *x, size_t n, void *arg)
+{
+    (void)arg;
+    struct vg_request *q = vg_http_user(x);
+    if (!q)
+        return;
+    if (q->first_byte_ns == 0)
+        q->first_byte_ns = vg_clock_mono_ns(q->l->gate->clock);
+    if (q->is_active && !q->is_done)
+        vg_api_on_progress(&q->call, n);
+}
+
+/* ---- the end ---- */
+
+static double ms_between(uint64_t from, uint64_t to)
+{
+    return from && to > from ? (double)(to - from) / 1e6 : 0;
+}
+
+/* Quiet by default: errors of ours and slow requests at info, the rest at debug. A watch is never
+ * slow. Neither bodies nor credentials are among the fields. */
+static void log_request(struct vg_request *q, int code, uint64_t now)
+{
+    struct vg_gate *g = q->l->gate;
+    double ms = ms_between(q->call.started_ns, now);
+    bool is_slow = !q->is_watch && ms > (double)g->opts.slow_ms;
+    enum vg_log_level level = is_slow || (code >= 500 && code != 504) ? VG_LOG_INFO : VG_LOG_DEBUG;
+    if (!vg_log_is_on(g->log, level))
+        return;
+    const struct vg_kind *kind = q->key.kind;
+    struct vg_slice verb = vg_slice_str(vg_request_verb(&q->key));
+    struct vg_slice what = q->text ? q->text->raw : vg_slice_str(kind ? kind->resource : "");
+    struct vg_slice user = q->user ? q->user->api.name : VG_SLICE_LIT("");
+    vg_log_write(g->log, level, is_slow ? "slow_request" : "request",
+                 "verb=%.*s target=%.*s code=%d user=%.*s peer=%s ms=%.1f body_ms=%.1f "
+                 "first_byte_ms=%.1f send_ms=%.1f bytes=%" PRIu64 " audit=%s",
+                 VG_SLICE_ARG(verb), VG_SLICE_ARG(what), code, VG_SLICE_ARG(user),
+                 vg_http_peer(q->call.x)->address, ms,
+                 ms_between(q->call.started_ns, q->complete_ns),
+                 ms_between(q->complete_ns, q->first_byte_ns), ms_between(q->first_byte_ns, now),
+                 q->call.bytes_out, q->call.audit_id);
+}
+
+/* 499, as others say it too: the client went away before there was an answer. */
+#define CODE_GONE 499
+
+static void on_closed(struct vg_http_exchange *x, int err, void *arg)
+{
+    (void)arg;
+    struct vg_request *q = vg_http_user(x);
+    if (!q)
+        return;
+    uint64_t now = vg_clock_mono_ns(q->l->gate->clock);
+    int code = q->call.status_code ? q->call.status_code : CODE_GONE;
+    q->key.code = (uint16_t)code;
+    vg_request_count(q->l->gate->metrics, &q->l->series, &q->key, now - q->call.started_ns,
+                     q->call.bytes_out);
+    log_request(q, code, now);
+    q->is_closed = true;
+    if (q->is_active && !q->is_done)
+        vg_api_on_closed(&q->call, err);
+    else
+        free_if_over(q);
+}
+
+/* ---- what the connection refuses by itself ---- */
+
+static void refuse(struct vg_http_exchange *x, int status, const char *why, struct vg_buf *ret_body,
+                   const char **ret_content_type, void *arg)
+{
+    (void)arg;
+    struct vg_request *q = x ? vg_http_user(x) : NULL;
+    int r;
+    if (q)
+        q->call.status_code = status;
+    if (status == 413) {
+        VG_AUTO(arena) a = {0};
+        struct vg_api_status s;
+        vg_status_too_large_body(&a, &s, 3145728);
+        s.message = vg_slice_str(why);
+        r = vg_api_status_write(ret_body, &s);
+        *ret_content_type = "application/json";
+    } else {
+        r = vg_buf_printf(ret_body, "%d %s\n", status, why);
+        *ret_content_type = "text/plain; charset=utf-8";
+    }
+    if (r < 0)
+        vg_buf_clear(ret_body);
+}
+
+const struct vg_http_handler vg_request_handler = {
+    .on_head = on_head,
+    .on_request = on_request,
+    .on_drained = on_drained,
+    .on_progress = on_progress,
+    .on_closed = on_closed,
+    .refuse = refuse,
+};

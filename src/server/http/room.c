@@ -1,1 +1,0 @@
-typedef int vg_room_begins; /* goes with the first file of this room */

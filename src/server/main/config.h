@@ -1,0 +1,54 @@
+/* config.h - what vigild can be told, on the command line or in a file.
+ * One table (config.c) has a row for each flag; parsing, defaults, --help and the file all come
+ * from it. Names are kube-apiserver's where the meaning is the same. Everything is checked before
+ * anything is opened. */
+#ifndef VG_MAIN_CONFIG_H
+#define VG_MAIN_CONFIG_H
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+struct vg_config {
+    /* where and what */
+    const char *data_dir, *storage;
+    const char *bind_address;
+    uint64_t secure_port, insecure_port;
+    uint64_t loops; /* 0: as many as there are CPUs */
+    /* certificates, users, rights */
+    const char *tls_cert_file, *tls_key_file, *tls_min_version, *tls_san, *client_ca_file;
+    const char *token_auth_file, *authorization_mode;
+    /* requests */
+    uint64_t request_timeout_ms, min_request_timeout_s;
+    uint64_t max_inflight, max_mutating, max_watches_per_user, max_body_bytes;
+    uint64_t slow_ms;
+    /* connections */
+    uint64_t max_connections, max_connections_per_address, max_handshakes, max_streams;
+    uint64_t max_header_bytes, max_resets, unsent_bytes, min_rate;
+    uint64_t idle_ms, header_ms, stall_ms, handshake_ms;
+    /* cache and store */
+    bool watch_cache;
+    uint64_t watch_cache_size;
+    const char *watch_cache_sizes;
+    uint64_t watch_cache_window_ms;
+    uint64_t compaction_ms;
+    bool unsafe_no_fsync;
+    /* ending */
+    uint64_t shutdown_delay_ms, shutdown_grace_ms;
+    /* log */
+    const char *log_level, *log_components, *log_format;
+    uint64_t verbosity;
+    /* the rest */
+    const char *config_file;
+    bool is_help, is_version; /* then nothing else counts */
+    struct vg_arena arena;    /* of texts from the file */
+};
+
+/* argv is borrowed. VIGIL_E_INVALID or -errno with a sentence that says what to do. */
+VG_CHECK int vg_config_read(int argc, char **argv, struct vg_config *ret_config,
+                            struct vg_status *reterr_status);
+void vg_config_done(struct vg_config *c);
+void vg_config_help(FILE *to);
+
+#endif

@@ -1,0 +1,360 @@
+/* daemon.c - see daemon.h: assembling. Ending is in daemon_end.c, certificates in daemon_tls.c. */
+#include "daemon_int.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "notify.h"
+#include "system_objects.h"
+
+/* ---- logs ---- */
+
+static int open_logs(struct vg_daemon *d, struct vg_status *reterr_status)
+{
+    static const char *const names[] = {
+        [VG_LOG_MAIN] = "main", [VG_LOG_STORAGE] = "storage", [VG_LOG_CACHER] = "cacher",
+        [VG_LOG_API] = "api",   [VG_LOG_GATE] = "gate",       [VG_LOG_NET] = "net",
+    };
+    const struct vg_config *c = d->config;
+    enum vg_log_level level;
+    vg_log_sink_init(&d->sink, STDERR_FILENO,
+                     strcmp(c->log_format, "json") == 0 ? VG_LOG_JSON : VG_LOG_TEXT,
+                     vg_clock_system());
+    vg_log_root_init(&d->log_root, vg_log_sink_write, &d->sink);
+    for (size_t i = 0; i < VG_LOG_COUNT; i++)
+        vg_log_root_add(&d->log_root, &d->logs[i], names[i]);
+    int r = vg_log_level_parse(vg_slice_str(c->log_level), &level);
+    if (r == 0 && c->verbosity >= 4)
+        level = VG_LOG_DEBUG;
+    if (r == 0)
+        r = vg_log_root_set(&d->log_root, level, c->log_components ? c->log_components : "",
+                            reterr_status);
+    if (r < 0)
+        return vg_fail(reterr_status, r, "--log-components: %s", reterr_status->message);
+    return 0;
+}
+
+/* ---- store and cache ---- */
+
+static int open_storage(struct vg_daemon *d, struct vg_status *reterr_status)
+{
+    const struct vg_config *c = d->config;
+    struct vg_storage_opts o = {.size = sizeof o,
+                                .log = vg_daemon_logger(d, VG_LOG_STORAGE),
+                                .compact_age_ms = c->compaction_ms,
+                                .unsafe_no_fsync = c->unsafe_no_fsync};
+    if (strcmp(c->storage, "mem") == 0)
+        return vg_storage_open_mem(&o, &d->storage, reterr_status);
+    int r = vg_data_dir_make(&d->dir, "store", reterr_status);
+    char *dir = r < 0 ? NULL : vg_data_dir_path(&d->dir, "store");
+    if (r == 0 && !dir)
+        return -ENOMEM;
+    o.dir = dir;
+    if (r == 0)
+        r = vg_storage_open_lmdb(&o, &d->storage, reterr_status);
+    vg_free(dir);
+    return r;
+}
+
+static int open_cacher(struct vg_daemon *d, struct vg_status *reterr_status)
+{
+    size_t n;
+    (void)vg_kinds(&n);
+    d->uncached = vg_calloc(n, sizeof *d->uncached);
+    if (!d->uncached)
+        return -ENOMEM;
+    struct vg_cacher_opts o = {.storage = d->storage,
+                               .log = vg_daemon_logger(d, VG_LOG_CACHER),
+                               .make_form = vg_api_make_form,
+                               .window_ms = d->config->watch_cache_window_ms,
+                               .stall_ms = d->config->stall_ms};
+    int r = vg_cache_sizes_read(d->config, d->uncached, reterr_status);
+    if (r == 0)
+        r = vg_api_cache_kinds(d->uncached, &o.kinds, &o.n_kinds);
+    if (r == 0)
+        r = vg_loop_new(vg_clock_system(), &d->feed);
+    if (r == 0)
+        r = vg_cacher_open(&o, d->feed, &d->cacher);
+    if (r == 0)
+        r = vg_loop_start(d->feed, "vg-feed");
+    d->is_feeding = r == 0;
+    return r;
+}
+
+/* ---- health ---- */
+
+static const char *check_store(void *arg)
+{
+    struct vg_daemon *d = arg;
+    struct vg_storage_stats stats;
+    vg_storage_stats(d->storage, &stats);
+    return stats.read_only ? "the store takes no writes" : NULL;
+}
+
+static const char *check_cache(void *arg)
+{
+    return vg_daemon_is_ready(arg) ? NULL : "the cache is being filled";
+}
+
+static const char *check_namespaces(void *arg)
+{
+    return ((struct vg_daemon *)arg)->has_namespaces ? NULL : "system namespaces are missing";
+}
+
+static const char *check_ending(void *arg)
+{
+    return atomic_load(&((struct vg_daemon *)arg)->is_ending) ? "process is shutting down" : NULL;
+}
+
+/* In the order and by the names that kube-apiserver has for the same things. */
+static int add_checks(struct vg_daemon *d)
+{
+    const unsigned all = VG_LIVEZ | VG_READYZ | VG_HEALTHZ;
+    const struct vg_health_check checks[] = {
+        {"etcd", all, check_store, d},
+        {"etcd-readiness", VG_READYZ, check_store, d},
+        {"informer-sync", VG_READYZ, check_cache, d},
+        {"poststarthook/start-system-namespaces-controller", all, check_namespaces, d},
+        {"poststarthook/storage-readiness", VG_READYZ | VG_HEALTHZ, check_cache, d},
+        {"shutdown", VG_READYZ, check_ending, d},
+    };
+    vg_health_init(&d->health);
+    for (size_t i = 0; i < VG_ARRAY_LEN(checks); i++) {
+        if (VG_NEVER(!vg_health_add(&d->health, &checks[i])))
+            return VIGIL_E_INTERNAL;
+    }
+    return 0;
+}
+
+/* ---- the api and the gate ---- */
+
+static int open_api(struct vg_daemon *d)
+{
+    const struct vg_config *c = d->config;
+    struct vg_api_opts o = {.storage = d->storage,
+                            .cacher = d->cacher,
+                            .log = vg_daemon_logger(d, VG_LOG_API),
+                            .metrics = d->metrics,
+                            .request_timeout_ms = c->request_timeout_ms,
+                            .min_request_timeout_s = c->min_request_timeout_s,
+                            .body_max = c->max_body_bytes};
+    return vg_api_new(&o, &d->api);
+}
+
+static int open_gate(struct vg_daemon *d, struct vg_status *reterr_status)
+{
+    const struct vg_config *c = d->config;
+    struct vg_tokens *tokens = NULL;
+    d->authz[0] = &vg_authz_public;
+    d->authz[1] = strcmp(c->authorization_mode, "AlwaysAllow") == 0 ? &vg_authz_always_allow
+                                                                    : &vg_authz_masters;
+    int r = c->token_auth_file ? vg_tokens_load(c->token_auth_file, &tokens, reterr_status) : 0;
+    if (r == 0)
+        r = add_checks(d);
+    struct vg_gate_opts o = {.log = vg_daemon_logger(d, VG_LOG_GATE),
+                             .metrics = d->metrics,
+                             .authz = d->authz,
+                             .health = &d->health,
+                             .tokens = tokens,
+                             .max_inflight = (uint32_t)c->max_inflight,
+                             .max_mutating = (uint32_t)c->max_mutating,
+                             .max_watches_per_user = (uint32_t)c->max_watches_per_user,
+                             .slow_ms = c->slow_ms};
+    if (r == 0)
+        r = vg_gate_new(&o, &d->gate);
+    vg_tokens_unref(tokens);
+    return r;
+}
+
+static int open_shared(struct vg_daemon *d)
+{
+    const struct vg_config *c = d->config;
+    struct vg_http_shared_opts o = {
+        .limits = {.head_bytes = c->max_header_bytes,
+                   .body_bytes = c->max_body_bytes,
+                   .unsent_bytes = c->unsent_bytes,
+                   .connections = (uint32_t)c->max_connections,
+                   .connections_per_address = (uint32_t)c->max_connections_per_address,
+                   .handshakes = (uint32_t)c->max_handshakes,
+                   .streams = (uint32_t)c->max_streams,
+                   .resets_per_second = (uint32_t)c->max_resets,
+                   .handshake_ms = c->handshake_ms,
+                   .head_ms = c->header_ms,
+                   .idle_ms = c->idle_ms,
+                   .stall_ms = c->stall_ms,
+                   .min_rate = c->min_rate},
+        .handler = vg_gate_handler(d->gate),
+        .log = vg_daemon_logger(d, VG_LOG_NET)};
+    return vg_http_shared_new(&o, &d->shared);
+}
+
+/* ---- sockets ---- */
+
+static int open_secure(struct vg_daemon *d, struct vg_status *reterr_status)
+{
+    const struct vg_config *c = d->config;
+    int first, n = vg_notify_sockets(&first);
+    if (n > 1)
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       "%d sockets were passed on start, and there is use for one: give the unit a "
+                       "single ListenStream=",
+                       n);
+    if (n == 1)
+        return vg_listener_adopt(first, &d->secure, reterr_status);
+    return vg_listener_open(c->bind_address, (uint16_t)c->secure_port, &d->secure, reterr_status);
+}
+
+static int open_sockets(struct vg_daemon *d, struct vg_status *reterr_status)
+{
+    const struct vg_config *c = d->config;
+    const char *host = strcmp(c->bind_address, "0.0.0.0") == 0 ? "127.0.0.1"
+                       : strcmp(c->bind_address, "::") == 0    ? "::1"
+                                                               : c->bind_address;
+    const char *open = strchr(host, ':') ? "[" : "", *close = *open ? "]" : "";
+    int r = open_secure(d, reterr_status);
+    if (r == 0 && c->insecure_port)
+        r = vg_listener_open("127.0.0.1", (uint16_t)c->insecure_port, &d->plain, reterr_status);
+    if (r < 0)
+        return r;
+    snprintf(d->url, sizeof d->url, "https://%s%s%s:%u", open, host, close,
+             vg_listener_port(d->secure));
+    return 0;
+}
+
+/* ---- loops ---- */
+
+static size_t count_loops(const struct vg_config *c)
+{
+    cpu_set_t set;
+    if (c->loops)
+        return c->loops;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n < 1 ? 1 : VG_MIN((size_t)n, VG_GATE_LOOPS_MAX);
+}
+
+static int open_worker(struct vg_daemon *d, struct vg_worker *w)
+{
+    int r = vg_api_loop_open(d->api, w->loop, &w->api);
+    if (r == 0)
+        r = vg_gate_loop_open(d->gate, w->loop, w->api, &w->gate);
+    if (r == 0)
+        r = vg_http_server_new(d->shared, w->loop, &w->server);
+    if (r == 0)
+        r = vg_http_server_listen(w->server, d->secure, d->tls);
+    if (r == 0 && d->plain)
+        r = vg_http_server_listen(w->server, d->plain, NULL);
+    return r;
+}
+
+static int make_loops(struct vg_daemon *d)
+{
+    d->n_workers = count_loops(d->config);
+    d->workers = vg_calloc(d->n_workers, sizeof *d->workers);
+    if (!d->workers)
+        return -ENOMEM;
+    for (size_t i = 0; i < d->n_workers; i++) {
+        d->workers[i].daemon = d;
+        atomic_init(&d->workers[i].has_beat, true);
+        int r = vg_loop_new(vg_clock_system(), &d->workers[i].loop);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int start_loops(struct vg_daemon *d)
+{
+    for (size_t i = 0; i < d->n_workers; i++) {
+        int r = open_worker(d, &d->workers[i]);
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; i < d->n_workers; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "vg-serve-%zu", i);
+        int r = vg_loop_start(d->workers[i].loop, name);
+        if (r < 0)
+            return r;
+        d->workers[i].is_started = true;
+    }
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static void write_greeting(struct vg_daemon *d)
+{
+    char plain[64] = "";
+    if (d->plain)
+        snprintf(plain, sizeof plain, " and http://127.0.0.1:%u", vg_listener_port(d->plain));
+    snprintf(d->greeting, sizeof d->greeting,
+             "vigild ready on %s%s  try: kubectl --kubeconfig %s/admin.kubeconfig get namespaces",
+             d->url, plain, d->config->data_dir);
+}
+
+static int assemble(struct vg_daemon *d, struct vg_status *reterr_status)
+{
+    bool changed;
+    int r = open_logs(d, reterr_status);
+    if (r == 0)
+        r = vg_data_dir_open(d->config->data_dir, &d->dir, reterr_status);
+    if (r == 0)
+        r = open_storage(d, reterr_status);
+    if (r == 0)
+        r = (d->metrics = vg_metrics_new()) ? make_loops(d) : -ENOMEM;
+    if (r == 0)
+        r = open_cacher(d, reterr_status);
+    if (r == 0)
+        r = vg_system_objects_ensure(d->storage, d->workers[0].loop, vg_clock_system(),
+                                     reterr_status);
+    d->has_namespaces = r == 0;
+    if (r == 0)
+        r = vg_daemon_make_certificates(d, &changed, reterr_status);
+    if (r == 0)
+        r = vg_daemon_open_tls(d, reterr_status);
+    if (r == 0)
+        r = open_sockets(d, reterr_status);
+    if (r == 0)
+        r = vg_daemon_write_kubeconfig(d, reterr_status);
+    if (r == 0)
+        r = open_api(d);
+    if (r == 0)
+        r = open_gate(d, reterr_status);
+    if (r == 0)
+        r = open_shared(d);
+    if (r == 0)
+        r = vg_daemon_add_metrics(d);
+    return r < 0 ? r : start_loops(d);
+}
+
+int vg_daemon_start(const struct vg_config *config, struct vg_daemon **ret_daemon,
+                    struct vg_status *reterr_status)
+{
+    struct vg_daemon *d = vg_new(struct vg_daemon);
+    if (!d)
+        return -ENOMEM;
+    d->config = config;
+    d->start_wall_ms = vg_clock_wall_ms(vg_clock_system());
+    d->dir.fd = d->dir.lock_fd = -1;
+    int r = assemble(d, reterr_status);
+    if (r < 0) {
+        vg_daemon_stop(d);
+        return r;
+    }
+    write_greeting(d);
+    *ret_daemon = d;
+    return 0;
+}
+
+bool vg_daemon_is_ready(struct vg_daemon *d)
+{
+    return vg_cacher_is_ready(d->cacher);
+}
+
+const char *vg_daemon_greeting(struct vg_daemon *d)
+{
+    return d->greeting;
+}

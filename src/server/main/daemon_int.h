@@ -1,0 +1,89 @@
+/* daemon_int.h - the daemon's parts, for the files that assemble, renew and end it. */
+#ifndef VG_MAIN_DAEMON_INT_H
+#define VG_MAIN_DAEMON_INT_H
+
+#include <stdatomic.h>
+
+#include "base/log_sink.h"
+#include "base/metrics.h"
+#include "daemon.h"
+#include "data_dir.h"
+#include "net/server.h"
+#include "net/tls.h"
+#include "server/api/api.h"
+#include "server/http/gate.h"
+
+/* A loop that serves, with what belongs to it. */
+struct vg_worker {
+    struct vg_daemon *daemon;
+    struct vg_loop *loop;
+    struct vg_api_loop *api;
+    struct vg_gate_loop *gate;
+    struct vg_http_server *server;
+    bool is_started;
+    struct vg_mail beat_mail, drain_mail;
+    _Atomic bool has_beat; /* the last beat came back */
+    _Atomic bool is_drained;
+    bool is_idle; /* while stopping: no request is left */
+};
+
+enum vg_daemon_log {
+    VG_LOG_MAIN,
+    VG_LOG_STORAGE,
+    VG_LOG_CACHER,
+    VG_LOG_API,
+    VG_LOG_GATE,
+    VG_LOG_NET,
+    VG_LOG_COUNT
+};
+
+struct vg_daemon {
+    const struct vg_config *config;
+    struct vg_log_sink sink;
+    struct vg_log_root log_root;
+    struct vg_log logs[VG_LOG_COUNT];
+    struct vg_data_dir dir;
+    struct vg_metrics *metrics;
+    struct vg_storage *storage;
+    struct vg_loop *feed;
+    bool is_feeding; /* the feed's thread runs */
+    bool *uncached;  /* by kind */
+    struct vg_cacher *cacher;
+    struct vg_api *api;
+    struct vg_health health;
+    const struct vg_authz *authz[3];
+    struct vg_gate *gate;
+    struct vg_http_shared *shared;
+    struct vg_tls *tls;
+    struct vg_listener *secure, *plain;
+    char *cert_path, *key_path, *client_ca_path; /* absolute */
+    char url[128];
+    struct vg_worker *workers;
+    size_t n_workers;
+    bool has_namespaces;
+    int64_t start_wall_ms;
+    struct vg_stat_row *stat_rows; /* stats.c */
+    _Atomic bool is_ending;
+    char greeting[1024];
+};
+
+static inline const struct vg_log *vg_daemon_logger(const struct vg_daemon *d,
+                                                    enum vg_daemon_log which)
+{
+    return &d->logs[which];
+}
+
+/* daemon_tls.c: certificates, the TLS context, the administrator's kubeconfig. */
+VG_CHECK int vg_daemon_make_certificates(struct vg_daemon *d, bool *ret_changed,
+                                         struct vg_status *reterr_status);
+VG_CHECK int vg_daemon_open_tls(struct vg_daemon *d, struct vg_status *reterr_status);
+VG_CHECK int vg_daemon_write_kubeconfig(struct vg_daemon *d, struct vg_status *reterr_status);
+
+/* cache_sizes.c: which kinds go without a cache. `uncached` has an entry for each kind. */
+VG_CHECK int vg_cache_sizes_read(const struct vg_config *c, bool *uncached,
+                                 struct vg_status *reterr_status);
+
+/* stats.c: what others count, for /metrics. */
+VG_CHECK int vg_daemon_add_metrics(struct vg_daemon *d);
+
+#endif
