@@ -225,8 +225,8 @@ static void sent(struct vg_codec *c, size_t n, bool is_blocked)
     bool is_answering = h->state == VG_H1_WHOLE || h->is_ending;
     if (is_answering && (is_blocked || x->pace.since_ns)) {
         uint64_t now = vg_conn_now(c->conn);
-        vg_pace_wait(&x->pace, now);
         vg_pace_moved(&x->pace, n, now);
+        vg_pace_wait(&x->pace, now);
         if (c->conn->out.n == 0)
             vg_pace_stop(&x->pace);
         vg_conn_alarm(c->conn, answer_due(h));
