@@ -33,7 +33,7 @@ int vg_api_new(const struct vg_api_opts *opts, struct vg_api **ret_api)
     api->cacher = o->cacher;
     int r = o->seed ? 0 : vg_random_bytes(&o->seed, sizeof o->seed);
     if (r == 0)
-        r = vg_discovery_new(&api->discovery);
+        r = vg_discovery_new(api->opts.git_version, &api->discovery);
     if (r < 0) {
         vg_api_free(api);
         return r;
@@ -229,7 +229,7 @@ static int check(struct vg_api_call *call, struct vg_api_status *ret_status)
     int r = is_resource && t->verb == VG_API_WATCH ? 0 : start_deadline(call, ret_status);
     if (r < 0)
         return r;
-    if (t->type == VG_TARGET_NO_RESOURCE || t->type == VG_TARGET_OTHER) {
+    if (t->type == VG_TARGET_NO_RESOURCE) {
         vg_status_no_resource(ret_status);
         return VIGIL_E_NOT_FOUND;
     }
@@ -260,6 +260,10 @@ void vg_api_serve(struct vg_api_call *call)
 {
     struct vg_api_status status;
     vg_list_push_back(&call->loop->calls, &call->link);
+    if (call->target->type == VG_TARGET_OTHER) {
+        vg_api_other(call);
+        return;
+    }
     if (check(call, &status) < 0) {
         choose_look(call);
         vg_respond_status(call, &status);

@@ -99,12 +99,9 @@ struct vg_api_call {
     bool is_finished;          /* the verb has nothing under way any more */
 };
 
-/* Serve a call whose target is a resource or discovery. Thread: the call's loop. */
+/* Serve a call whose target is a resource, discovery, /version or below /openapi. Thread: the
+ * call's loop. */
 void vg_api_serve(struct vg_api_call *call);
-/* /version, and what is below /openapi (404 in text where nothing is). Both answer GET and HEAD,
- * and negotiate themselves. Thread: the call's loop. */
-void vg_api_version(struct vg_api_call *call);
-void vg_api_openapi(struct vg_api_call *call);
 /* server/http passes these on from its handler. */
 void vg_api_on_drained(struct vg_api_call *call);
 void vg_api_on_progress(struct vg_api_call *call, size_t n);

@@ -59,7 +59,13 @@ void vg_api_deletecollection(struct vg_api_call *call);
 /* VG_TARGET_API, APIS, GROUP, VERSION; negotiates itself: call->media says pretty alone. */
 void vg_api_discover(struct vg_api_call *call);
 
-VG_CHECK int vg_discovery_new(struct vg_discovery **ret_discovery);
+/* VG_TARGET_OTHER: /version and /openapi; else 404 in text. */
+void vg_api_other(struct vg_api_call *call);
+void vg_api_version(struct vg_api_call *call);
+void vg_api_openapi(struct vg_api_call *call);
+
+/* git_version: of /version and of OpenAPI's info. */
+VG_CHECK int vg_discovery_new(const char *git_version, struct vg_discovery **ret_discovery);
 void vg_discovery_free(struct vg_discovery *d);
 
 #endif

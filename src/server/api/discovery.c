@@ -10,6 +10,7 @@
 #include "discovery.h"
 #include "discovery_doc.h"
 #include "discovery_write.h"
+#include "openapi.h"
 #include "json/write.h"
 
 #define AGGREGATED_TYPE "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -23,6 +24,7 @@ struct group_docs {
 };
 
 struct vg_discovery {
+    struct vg_openapi *openapi;
     struct vg_doc groups, aggregated_core, aggregated;
     size_t n; /* the core group is the last */
     struct group_docs v[];
@@ -70,7 +72,7 @@ static int make_lists(struct vg_discovery *d)
     return err < 0 ? err : vg_doc_finish(&d->aggregated);
 }
 
-int vg_discovery_new(struct vg_discovery **ret_discovery)
+int vg_discovery_new(const char *git_version, struct vg_discovery **ret_discovery)
 {
     size_t n;
     const struct vg_group *groups = vg_groups(&n);
@@ -80,7 +82,9 @@ int vg_discovery_new(struct vg_discovery **ret_discovery)
     d->n = n + 1;
     for (size_t i = 0; i < d->n; i++)
         d->v[i].group = i < n ? &groups[i] : vg_group_find(VG_SLICE_LIT(""));
-    int err = make_lists(d);
+    int err = vg_openapi_new(git_version, &d->openapi);
+    if (err == 0)
+        err = make_lists(d);
     for (size_t i = 0; i < d->n && err == 0; i++)
         err = make_group(&d->v[i]);
     if (err < 0) {
@@ -101,10 +105,16 @@ void vg_discovery_free(struct vg_discovery *d)
         vg_free(d->v[i].versions);
         vg_doc_done(&d->v[i].self);
     }
+    vg_openapi_free(d->openapi);
     vg_doc_done(&d->groups);
     vg_doc_done(&d->aggregated_core);
     vg_doc_done(&d->aggregated);
     vg_free(d);
+}
+
+struct vg_openapi *vg_discovery_openapi(const struct vg_discovery *d)
+{
+    return d->openapi;
 }
 
 /* ---- finding ---- */

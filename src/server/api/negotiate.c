@@ -256,7 +256,7 @@ bool vg_media_is_pretty(const struct vg_http_exchange *x, const struct vg_target
            has_prefix(agent, "Mozilla/5.0");
 }
 
-static bool wants_gzip(const struct vg_http_exchange *x)
+bool vg_media_wants_gzip(const struct vg_http_exchange *x)
 {
     struct vg_slice encodings = vg_http_field(x, "accept-encoding"), token;
     while (next_piece(&encodings, ',', &token))
@@ -271,7 +271,7 @@ int vg_media_negotiate(const struct vg_http_exchange *x, const struct vg_target 
 {
     struct vg_media m = {.type = VG_MEDIA_JSON};
     m.is_pretty = !scope->is_watch && vg_media_is_pretty(x, t);
-    m.wants_gzip = !scope->is_watch && wants_gzip(x);
+    m.wants_gzip = !scope->is_watch && vg_media_wants_gzip(x);
     struct vg_slice accept = vg_http_field(x, "accept");
     if (accept.n) {
         struct clause v[CLAUSES_MAX];

@@ -35,6 +35,7 @@ VG_CHECK int vg_media_negotiate(const struct vg_http_exchange *x, const struct v
                                 struct vg_media *ret, struct vg_api_status *ret_status);
 /* By ?pretty=, else by the User-Agent. */
 bool vg_media_is_pretty(const struct vg_http_exchange *x, const struct vg_target *t);
+bool vg_media_wants_gzip(const struct vg_http_exchange *x);
 const char *vg_media_content_type(const struct vg_media *m); /* static */
 
 #endif

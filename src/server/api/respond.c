@@ -38,7 +38,7 @@ int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *op
     struct fields f = {.n = 0};
     char retry[16];
     add(&f, "Audit-Id", call->audit_id);
-    add(&f, "Cache-Control", "no-cache, private");
+    add(&f, "Cache-Control", opts->cache_control ? opts->cache_control : "no-cache, private");
     if (opts->content_type)
         add(&f, "Content-Type", opts->content_type);
     if (opts->is_gzip) {

@@ -6,10 +6,11 @@
 
 struct vg_head_opts {
     int code;
-    const char *content_type; /* NULL: no body */
-    uint64_t length;          /* or VG_HTTP_STREAMED */
-    const char *etag;         /* NULL: none */
-    uint32_t retry_after_s;   /* 0: none */
+    const char *content_type;  /* NULL: no body */
+    uint64_t length;           /* or VG_HTTP_STREAMED */
+    const char *etag;          /* NULL: none */
+    const char *cache_control; /* NULL: no-cache, private */
+    uint32_t retry_after_s;    /* 0: none */
     bool is_gzip, is_watch;
     bool is_early; /* the verb goes on: do not finish the call */
 };

@@ -1,0 +1,210 @@
+/* openapi_serve.c - /openapi/v2 and /openapi/v3: which form, which encoding, or "not modified". */
+#include <errno.h>
+
+#include "api_int.h"
+#include "discovery.h"
+#include "discovery_doc.h"
+#include "openapi.h"
+#include "respond_int.h"
+#include "status_int.h"
+
+struct media {
+    const char *asked, *answered; /* of protobuf there are two spellings */
+    enum vg_openapi_form form;
+};
+
+static const struct media v2_media[] = {
+    {"application/json", "application/json", VG_OPENAPI_JSON},
+    {"application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", VG_OPENAPI_PROTO},
+    {"application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", VG_OPENAPI_PROTO},
+};
+static const struct media v3_media[] = {
+    {"application/json", "application/json", VG_OPENAPI_JSON},
+    {"application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+     "application/com.github.proto-openapi.spec.v3.v1.0+protobuf", VG_OPENAPI_PROTO},
+    {"application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+     "application/com.github.proto-openapi.spec.v3.v1.0+protobuf", VG_OPENAPI_PROTO},
+};
+static_assert(VG_ARRAY_LEN(v2_media) == VG_ARRAY_LEN(v3_media), "the same forms in both");
+#define N_MEDIA VG_ARRAY_LEN(v2_media)
+
+/* ---- Accept ---- */
+
+static struct vg_slice clause_type(struct vg_slice clause)
+{
+    const char *end = memchr(clause.p, ';', clause.n);
+    if (end)
+        clause.n = (size_t)(end - clause.p);
+    while (clause.n && (*clause.p == ' ' || *clause.p == '\t'))
+        clause = vg_slice(clause.p + 1, clause.n - 1);
+    while (clause.n && (clause.p[clause.n - 1] == ' ' || clause.p[clause.n - 1] == '\t'))
+        clause.n--;
+    return clause;
+}
+
+/* The first that a clause names; clauses are taken in the order in which they come. NULL: none. */
+static const struct media *choose(struct vg_slice accept, const struct media v[N_MEDIA])
+{
+    if (accept.n == 0)
+        return &v[0];
+    while (accept.n) {
+        const char *end = memchr(accept.p, ',', accept.n);
+        size_t n = end ? (size_t)(end - accept.p) : accept.n;
+        struct vg_slice type = clause_type(vg_slice(accept.p, n));
+        if (vg_slice_eq(type, VG_SLICE_LIT("*/*")) ||
+            vg_slice_eq(type, VG_SLICE_LIT("application/*")))
+            return &v[0];
+        for (size_t i = 0; i < N_MEDIA; i++)
+            if (vg_slice_eq(type, vg_slice_str(v[i].asked)))
+                return &v[i];
+        size_t skip = end ? n + 1 : n;
+        accept = vg_slice(accept.p + skip, accept.n - skip);
+    }
+    return NULL;
+}
+
+/* ---- answers ---- */
+
+static void answer_empty(struct vg_api_call *call, const struct vg_head_opts *opts)
+{
+    if (vg_respond_head_opts(call, opts) == 0)
+        vg_http_end(call->x);
+    vg_call_finish(call);
+}
+
+static void answer_text(struct vg_api_call *call, int code, const char *text)
+{
+    static const struct vg_http_field no_sniff[] = {
+        {{"X-Content-Type-Options", 22}, {"nosniff", 7}}};
+    struct vg_buf body = {0};
+    call->extra_fields = no_sniff;
+    call->n_extra_fields = VG_ARRAY_LEN(no_sniff);
+    if (vg_buf_append(&body, text, strlen(text)) < 0)
+        vg_call_finish(call);
+    else
+        vg_respond_bytes(call, code, "text/plain; charset=utf-8", &body);
+}
+
+static bool is_unmodified(const struct vg_api_call *call, const struct vg_openapi_doc *doc)
+{
+    return vg_slice_eq(vg_http_field(call->x, "if-none-match"), vg_slice_str(doc->etag));
+}
+
+static void answer_doc(struct vg_api_call *call, const struct vg_openapi_doc *doc,
+                       const struct media *media, const char *cache_control)
+{
+    struct vg_head_opts opts = {.code = 304, .etag = doc->etag, .cache_control = cache_control};
+    if (is_unmodified(call, doc)) {
+        answer_empty(call, &opts);
+        return;
+    }
+    const struct vg_buf *gzip = &doc->gzip[media->form];
+    opts.code = 200;
+    opts.content_type = media->answered;
+    opts.is_gzip = gzip->n && vg_media_wants_gzip(call->x);
+    struct vg_slice body = vg_buf_slice(opts.is_gzip ? gzip : &doc->body[media->form]);
+    opts.length = body.n;
+    int r = vg_respond_head_opts(call, &opts);
+    if (r == 0)
+        r = vg_http_write(call->x, &body, 1, &vg_constant_pin);
+    if (r >= 0) {
+        call->bytes_out += body.n;
+        vg_http_end(call->x);
+    }
+    vg_call_finish(call);
+}
+
+/* The client has an old index: this is where the document is now. */
+static void answer_moved(struct vg_api_call *call, const struct vg_openapi_doc *doc,
+                         const struct media *media)
+{
+    struct vg_slice location, path = call->target->path;
+    struct vg_http_field *field = vg_arena_new(&call->arena, struct vg_http_field);
+    if (!field || vg_arena_printf(&call->arena, &location, "%.*s?hash=%.*s", VG_SLICE_ARG(path),
+                                  (int)VG_DOC_HASH_CHARS, doc->etag + 1) < 0) {
+        vg_call_finish(call);
+        return;
+    }
+    *field = (struct vg_http_field){VG_SLICE_LIT("Location"), location};
+    call->extra_fields = field;
+    call->n_extra_fields = 1;
+    struct vg_head_opts opts = {.code = 301, .content_type = media->answered, .etag = doc->etag};
+    answer_empty(call, &opts);
+}
+
+/* ---- paths ---- */
+
+static void serve_index(struct vg_api_call *call, struct vg_openapi *o)
+{
+    struct vg_buf json = {0};
+    if (vg_openapi_index(o, &json) < 0) {
+        vg_buf_done(&json);
+        vg_call_finish(call);
+        return;
+    }
+    vg_respond_bytes(call, 200, "text/plain; charset=utf-8", &json);
+}
+
+static void serve_v3(struct vg_api_call *call, struct vg_openapi *o, struct vg_slice path,
+                     const struct media *media)
+{
+    const struct vg_openapi_doc *doc;
+    struct vg_slice hash = vg_query_get(call->target, "hash");
+    int err = vg_openapi_v3(o, path, &doc);
+    if (err == VIGIL_E_NOT_FOUND)
+        answer_text(call, 404, "404 page not found\n");
+    else if (err < 0)
+        vg_call_finish(call);
+    else if (hash.n == 0)
+        answer_doc(call, doc, media, NULL);
+    else if (vg_slice_eq(hash, vg_slice(doc->etag + 1, VG_DOC_HASH_CHARS)))
+        answer_doc(call, doc, media, "public, immutable");
+    else
+        answer_moved(call, doc, media);
+}
+
+static void serve_v2(struct vg_api_call *call, struct vg_openapi *o, const struct media *media)
+{
+    const struct vg_openapi_doc *doc = vg_openapi_v2(o);
+    if (doc)
+        answer_doc(call, doc, media, NULL);
+    else
+        vg_call_finish(call);
+}
+
+void vg_api_openapi(struct vg_api_call *call)
+{
+    static const struct vg_slice v2 = {"/openapi/v2", 11}, v3 = {"/openapi/v3", 11};
+    struct vg_slice path = call->target->path;
+    struct vg_openapi *o = vg_discovery_openapi(call->loop->api->discovery);
+    bool is_v2 = vg_slice_eq(path, v2);
+    bool is_v3 = path.n > v3.n + 1 && vg_slice_has_prefix(path, v3) && path.p[v3.n] == '/';
+    bool is_index =
+        vg_slice_has_prefix(path, v3) && !is_v3 && (path.n == v3.n || path.p[v3.n] == '/');
+    const struct media *media =
+        choose(vg_http_field(call->x, "accept"), is_v2 ? v2_media : v3_media);
+    if (!vg_discovery_admit(call))
+        return;
+    if (is_index)
+        serve_index(call, o);
+    else if (!is_v2 && !is_v3)
+        answer_text(call, 404, "404 page not found\n");
+    else if (!media)
+        answer_empty(call, &(struct vg_head_opts){.code = 406});
+    else if (is_v2)
+        serve_v2(call, o, media);
+    else
+        serve_v3(call, o, vg_slice(path.p + v3.n + 1, path.n - v3.n - 1), media);
+}
+
+/* Any other path that is not a resource: the caller knows of /version and /openapi alone. */
+void vg_api_other(struct vg_api_call *call)
+{
+    struct vg_slice path = call->target->path;
+    if (vg_slice_eq(path, VG_SLICE_LIT("/version")) || vg_slice_eq(path, VG_SLICE_LIT("/version/")))
+        vg_api_version(call);
+    else
+        vg_api_openapi(call);
+}
