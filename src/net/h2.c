@@ -2,6 +2,8 @@
  * Each call into nghttp2 is followed by settle(), which tells handlers what came of it; invariants
  * are in h2_int.h. Ends are told when the last byte of an answer has left the connection, which is
  * known by its position in the output. */
+#include <stdlib.h>
+
 #include "h2_int.h"
 
 /* Not known before nghttp2 has handed out the frame that ends the stream. */
@@ -30,7 +32,7 @@ void vg_h2_stream_gone(struct vg_h2_stream *s, int err)
         vg_list_push_front(&h->ended, &s->turn);
     else
         vg_list_push_back(&h->ended, &s->turn);
-    vg_conn_dirty(h->codec.conn);
+    vg_h2_speak(h);
 }
 
 void vg_h2_stream_reset(struct vg_h2_stream *s, uint32_t code, int err)
@@ -75,9 +77,11 @@ static void stream_free(struct vg_h2_stream *s, int err)
     }
 }
 
-/* Close what has ended and left. */
+/* After nghttp2 ran: close what has ended and left. */
 static void settle(struct vg_h2 *h)
 {
+    if (h->is_out_of_memory)
+        vg_conn_close(h->codec.conn, -ENOMEM);
     uint64_t end = h->n_sent + h->codec.conn->out.n;
     for (struct vg_list *n = h->ended.prev; n != &h->ended; n = n->prev) {
         struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, turn);
@@ -114,7 +118,7 @@ static void receive(struct vg_codec *c, const char *p, size_t n)
     if (r < 0)
         failed(h, r);
     settle(h);
-    vg_conn_dirty(c->conn);
+    vg_h2_speak(h);
 }
 
 static void received_end(struct vg_codec *c)
@@ -122,14 +126,17 @@ static void received_end(struct vg_codec *c)
     vg_conn_close(c->conn, VIGIL_E_CANCELED);
 }
 
-/* Frames into the connection's queue while it has room; DATA goes there by itself. */
+/* Frames into the connection's queue while it has room; DATA goes there by itself. Asking nghttp2
+ * costs more than all else here, so it is left alone while it has nothing to say. */
 static void pump(struct vg_h2 *h)
 {
     const uint8_t *p;
     while (vg_conn_has_room(h->codec.conn)) {
         ssize_t n = nghttp2_session_mem_send(h->session, &p);
-        if (n == 0)
+        if (n == 0) {
+            h->is_quiet = vg_conn_has_room(h->codec.conn);
             return;
+        }
         if (n > 0 && vg_outq_copy(&h->codec.conn->out, p, (size_t)n) < 0)
             n = NGHTTP2_ERR_NOMEM;
         if (n < 0) {
@@ -158,11 +165,15 @@ static void bow_out(struct vg_h2 *h)
 static void fill(struct vg_codec *c)
 {
     struct vg_h2 *h = of(c);
+    if (h->is_quiet) {
+        settle(h); /* what handlers gave up needs no frame of ours */
+        return;
+    }
     do {
         pump(h);
         vg_h2_tell_progress(h);
         settle(h);
-    } while (vg_conn_has_room(c->conn) && !vg_list_is_empty(&h->touched) && !c->conn->is_closing);
+    } while (!h->is_quiet && vg_conn_has_room(c->conn) && !c->conn->is_closing);
     if (!nghttp2_session_want_read(h->session) && !nghttp2_session_want_write(h->session))
         bow_out(h);
 }
@@ -170,11 +181,11 @@ static void fill(struct vg_codec *c)
 static void sent(struct vg_codec *c, size_t n, bool is_blocked)
 {
     struct vg_h2 *h = of(c);
-    uint64_t now = vg_conn_now(c->conn);
     h->n_sent += n;
     if (c->conn->out.n == 0) {
         vg_pace_stop(&h->pace);
     } else if (is_blocked) {
+        uint64_t now = vg_conn_now(c->conn);
         vg_pace_wait(&h->pace, now);
         vg_pace_moved(&h->pace, n, now);
         vg_conn_alarm(c->conn, vg_pace_due(&h->pace, vg_h2_limits(h)->stall_ms, 0));
@@ -191,7 +202,7 @@ void vg_h2_terminate(struct vg_h2 *h, uint32_t code)
     h->is_terminated = true;
     if (nghttp2_session_terminate_session(h->session, code) < 0)
         vg_conn_close(h->codec.conn, -ENOMEM);
-    vg_conn_dirty(h->codec.conn);
+    vg_h2_speak(h);
 }
 
 /* From now on no new stream is taken, and the session ends with the last one. */
@@ -203,7 +214,7 @@ void vg_h2_last_goaway(struct vg_h2 *h)
     h->notice_ns = 0;
     if (nghttp2_submit_goaway(h->session, 0, last, NGHTTP2_NO_ERROR, NULL, 0) < 0)
         vg_conn_close(h->codec.conn, -ENOMEM);
-    vg_conn_dirty(h->codec.conn);
+    vg_h2_speak(h);
 }
 
 /* The notice first: requests that are under way were sent in good faith. When the client answers
@@ -219,7 +230,7 @@ static void drain(struct vg_codec *c)
         nghttp2_submit_ping(h->session, 0, NULL) < 0)
         vg_conn_close(c->conn, -ENOMEM);
     vg_conn_alarm(c->conn, h->notice_ns + VG_H2_NOTICE_NS);
-    vg_conn_dirty(c->conn);
+    vg_h2_speak(h);
 }
 
 /* Did this time come? If not, ask for it. since 0: it does not run. */
@@ -289,30 +300,41 @@ static const struct vg_codec_ops ops = {
     .free = h2_free,
 };
 
+/* nghttp2 1.52 frees an item twice when its queue of streams cannot grow. So it never sees an
+ * allocation fail: the failure is noted, the memory is asked for once more, and the connection is
+ * closed as soon as nghttp2 has returned. If even that fails there is nothing left to save. */
+static void *insist(struct vg_h2 *h, void *got, void *old, size_t n)
+{
+    if (VG_LIKELY(got))
+        return got;
+    h->is_out_of_memory = true;
+    got = realloc(old, n ? n : 1);
+    if (!got)
+        abort();
+    return got;
+}
 static void *mem_malloc(size_t n, void *arg)
 {
-    (void)arg;
-    return vg_malloc(n);
+    return insist(arg, vg_malloc(n), NULL, n);
+}
+static void *mem_calloc(size_t count, size_t n, void *arg)
+{
+    void *p = vg_calloc(count, n);
+    return p ? p : memset(insist(arg, NULL, NULL, count * n), 0, count * n);
+}
+static void *mem_realloc(void *p, size_t n, void *arg)
+{
+    return insist(arg, vg_realloc(p, n), p, n);
 }
 static void mem_free(void *p, void *arg)
 {
     (void)arg;
     vg_free(p);
 }
-static void *mem_calloc(size_t count, size_t n, void *arg)
-{
-    (void)arg;
-    return vg_calloc(count, n);
-}
-static void *mem_realloc(void *p, size_t n, void *arg)
-{
-    (void)arg;
-    return vg_realloc(p, n);
-}
 
 static int session_new(struct vg_h2 *h, const nghttp2_session_callbacks *cb)
 {
-    nghttp2_mem mem = {NULL, mem_malloc, mem_free, mem_calloc, mem_realloc};
+    nghttp2_mem mem = {h, mem_malloc, mem_free, mem_calloc, mem_realloc};
     uint64_t rate = vg_h2_limits(h)->resets_per_second;
     nghttp2_option *o;
     if (nghttp2_option_new(&o) < 0)
@@ -352,7 +374,9 @@ static int open_session(struct vg_h2 *h)
     vg_h2_answer_callbacks(cb);
     int r = session_new(h, cb);
     nghttp2_session_callbacks_del(cb);
-    return r < 0 ? r : submit_settings(h);
+    if (r == 0)
+        r = submit_settings(h);
+    return h->is_out_of_memory ? -ENOMEM : r;
 }
 
 int vg_h2_new(struct vg_conn *conn, struct vg_codec **ret_codec)

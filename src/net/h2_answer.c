@@ -17,9 +17,10 @@ static struct vg_h2_stream *of(struct vg_http_exchange *x)
 
 static void touch(struct vg_h2_stream *s)
 {
+    struct vg_h2 *h = vg_h2_of(s);
     if (vg_list_is_empty(&s->turn))
-        vg_list_push_back(&vg_h2_of(s)->touched, &s->turn);
-    vg_conn_dirty(s->x.conn);
+        vg_list_push_back(&h->touched, &s->turn);
+    vg_h2_speak(h);
 }
 
 /* ---- heads ---- */
@@ -200,7 +201,7 @@ static uint64_t pace_due(const struct vg_h2_stream *s)
 }
 
 /* Bytes that are left wait for a window or for the connection. */
-static void keep_pace(struct vg_h2_stream *s, uint64_t now_ns)
+static void keep_pace(struct vg_h2_stream *s)
 {
     struct vg_h2 *h = vg_h2_of(s);
     if (s->out.n == 0) {
@@ -210,8 +211,9 @@ static void keep_pace(struct vg_h2_stream *s, uint64_t now_ns)
         s->is_waiting = false;
         return;
     }
-    vg_pace_wait(&s->x.pace, now_ns);
-    vg_pace_moved(&s->x.pace, s->moved, now_ns);
+    uint64_t now = vg_conn_now(h->codec.conn);
+    vg_pace_wait(&s->x.pace, now);
+    vg_pace_moved(&s->x.pace, s->moved, now);
     if (!s->is_waiting)
         vg_list_push_back(&h->waiting, &s->slow);
     s->is_waiting = true;
@@ -222,14 +224,13 @@ void vg_h2_tell_progress(struct vg_h2 *h)
 {
     struct vg_list round;
     struct vg_list *n;
-    uint64_t now = vg_conn_now(h->codec.conn);
     /* What handlers write from here on is touched again and waits for the next round. */
     vg_list_init(&round);
     while ((n = vg_list_pop_front(&h->touched)))
         vg_list_push_back(&round, n);
     while ((n = vg_list_pop_front(&round))) {
         struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, turn);
-        keep_pace(s, now);
+        keep_pace(s);
         size_t moved = s->moved;
         s->moved = 0;
         if (moved > 0)

@@ -74,6 +74,8 @@ struct vg_h2 {
     uint64_t calm_ns;             /* tokens were counted up to here */
     uint64_t calm;                /* tokens left, in billionths */
     bool is_draining, is_terminated;
+    bool is_out_of_memory; /* in nghttp2 */
+    bool is_quiet;         /* nghttp2 has nothing to say */
 };
 
 static inline struct vg_h2 *vg_h2_of(const struct vg_h2_stream *s)
@@ -83,6 +85,13 @@ static inline struct vg_h2 *vg_h2_of(const struct vg_h2_stream *s)
 static inline const struct vg_http_limits *vg_h2_limits(const struct vg_h2 *h)
 {
     return h->codec.conn->server->limits;
+}
+
+/* nghttp2 may have something to say at the end of the turn. */
+static inline void vg_h2_speak(struct vg_h2 *h)
+{
+    h->is_quiet = false;
+    vg_conn_dirty(h->codec.conn);
 }
 
 /* ---- h2.c ---- */

@@ -131,7 +131,7 @@ static void grant(struct vg_h2_stream *s)
     if (window > VG_H2_BODY_WINDOW &&
         nghttp2_session_set_local_window_size(h->session, 0, s->id, (int32_t)window) < 0)
         vg_conn_close(h->codec.conn, -ENOMEM);
-    vg_conn_dirty(h->codec.conn);
+    vg_h2_speak(h);
 }
 
 /* Half of the small window is used up: more is to come. */

@@ -93,7 +93,9 @@ static ssize_t read_body(nghttp2_session *s, int32_t id, uint8_t *buf, size_t n,
     memcpy(buf, st->send, take);
     st->send += take;
     st->send_n -= take;
-    if (st->send_n == 0)
+    if (take == 0 && st->is_endless)
+        return NGHTTP2_ERR_DEFERRED;
+    if (st->send_n == 0 && !st->is_endless)
         *flags |= NGHTTP2_DATA_FLAG_EOF;
     if (st->has_trailers)
         *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;

@@ -19,6 +19,7 @@ struct vg_h2c_stream {
     size_t send_n;
     size_t n_data;     /* DATA frames */
     bool has_trailers; /* set by the test: the body does not end the stream */
+    bool is_endless;   /* so is this: its body never ends */
     bool has_end, is_closed;
     uint32_t error; /* of the RST_STREAM that closed it; 0: it ended well */
 };
