@@ -7,6 +7,9 @@
 #include "base/alloc.h"
 #include "strategic_int.h"
 
+/* Blocks of 20: Go's stable sort. */
+#define INSERTION_MAX 20u
+
 /* An item and where it stands in the order that sorts it and in the document; -1: nowhere. */
 struct placed {
     struct vg_json item;
@@ -20,6 +23,25 @@ static int compare_placed(const void *a, const void *b)
     if (x->by != y->by)
         return x->by < y->by ? -1 : 1;
     return x->was < y->was ? -1 : x->was > y->was;
+}
+
+/* An item that the order does not know sorts before whatever it is compared with, on either side:
+ * kube-apiserver's lists of up to INSERTION_MAX items come out of this very sort. */
+static void sort_placed(struct placed *v, uint32_t n)
+{
+    if (n > INSERTION_MAX) {
+        qsort(v, n, sizeof *v, compare_placed);
+        return;
+    }
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t j = i; j > 0; j--) {
+            bool known = v[j].by >= 0 && v[j - 1].by >= 0;
+            if (known && v[j].by >= v[j - 1].by)
+                break;
+            struct placed swap = v[j];
+            v[j] = v[j - 1];
+            v[j - 1] = swap;
+        }
 }
 
 static int check_keys(struct vg_strategic *s, const struct vg_json *list, const char *key)
@@ -59,6 +81,16 @@ static int place(struct vg_strategic *s, const struct vg_json *list, const struc
     return 0;
 }
 
+/* Items placed from the end came in reverse. */
+static void reverse(struct placed *v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n / 2; i++) {
+        struct placed swap = v[i];
+        v[i] = v[n - 1 - i];
+        v[n - 1 - i] = swap;
+    }
+}
+
 /* Weave: an item of the document comes first when the document says so. */
 static void weave(struct vg_json *list, const struct placed *patched, uint32_t n_patched,
                   const struct placed *server, uint32_t n_server)
@@ -91,8 +123,9 @@ int vg_strategic_order(struct vg_strategic *s, struct vg_json *list, const struc
         return -ENOMEM;
     r = place(s, list, by, live, key, all, &patched);
     if (r == 0) {
-        qsort(all, patched, sizeof *all, compare_placed);
-        qsort(all + patched, list->n - patched, sizeof *all, compare_placed);
+        sort_placed(all, patched);
+        reverse(all + patched, list->n - patched);
+        sort_placed(all + patched, list->n - patched);
         weave(list, all, patched, all + patched, list->n - patched);
     }
     vg_free(all);
@@ -122,12 +155,25 @@ static int fail_mismatch(struct vg_strategic *s, const struct vg_json *patch,
                    VG_SLICE_ARG(vg_buf_slice(&p)), VG_SLICE_ARG(vg_buf_slice(&o)));
 }
 
-/* The next item of the patch that must be found in the order; deletions need not. */
-static uint32_t next_ordered(const struct vg_json *patch, uint32_t i)
+/* The next item of the patch that is not to be deleted: those need no place in the order. */
+static uint32_t next_kept(const struct vg_json *patch, uint32_t i)
 {
-    while (i < patch->n && vg_strategic_directive(&patch->items[i]))
+    while (i < patch->n && vg_strategic_is_text(vg_strategic_directive(&patch->items[i]), "delete"))
         i++;
     return i;
+}
+
+/* 1: the item belongs to this place of the order. */
+static int is_at(struct vg_strategic *s, const struct vg_json *item, struct vg_json *place,
+                 const char *key)
+{
+    const struct vg_json *id = vg_strategic_id(item, key);
+    struct vg_json one = {.type = VG_JSON_ARRAY, .n = 1, .items = place};
+    int64_t at;
+    if (!id)
+        return vg_strategic_fail_key(s, item, key);
+    int r = vg_strategic_find(s, &one, id, key, &at);
+    return r < 0 ? r : at == 0;
 }
 
 /* Items of the patch stand in the same order in the $setElementOrder list. */
@@ -137,18 +183,16 @@ static int check_order(struct vg_strategic *s, const struct vg_json *patch,
     int r = check_keys(s, order, key);
     if (r < 0 || patch->n == 0 || order->n == 0)
         return r;
-    uint32_t i = next_ordered(patch, 0);
-    for (uint32_t k = 0; k < order->n && i < patch->n; k++) {
-        const struct vg_json *id = vg_strategic_id(&patch->items[i], key);
-        struct vg_json one = {.type = VG_JSON_ARRAY, .n = 1, .items = &order->items[k]};
-        int64_t at;
-        if (!id)
-            return vg_strategic_fail_key(s, &patch->items[i], key);
-        r = vg_strategic_find(s, &one, id, key, &at);
+    uint32_t i = next_kept(patch, 0), k = 0;
+    while (i < patch->n && k < order->n) {
+        bool is_directive = vg_strategic_directive(&patch->items[i]);
+        r = is_directive ? 1 : is_at(s, &patch->items[i], &order->items[k], key);
         if (r < 0)
             return r;
-        if (at == 0)
-            i = next_ordered(patch, i + 1);
+        if (!is_directive)
+            k++;
+        if (r == 1)
+            i = next_kept(patch, i + 1);
     }
     return i < patch->n ? fail_mismatch(s, patch, order) : 0;
 }
