@@ -1,0 +1,477 @@
+/* tls_test.c - TLS on real sockets, with certificates made here. */
+#include "net_testing.h"
+#include "tls_testing.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tls.h"
+
+#define H1 "\x08http/1.1"
+#define H2 "\x02h2\x08http/1.1"
+
+struct tls_test {
+    struct net_test net;
+    const char *dir;
+    char cert_file[512], key_file[512], ca_file[512];
+    struct tls_test_pair ca, server, client;
+    struct vg_tls *tls;
+    int fd;
+    SSL *ssl;
+};
+
+static const struct tls_test_cert ca_cert = {.cn = "test-ca", .is_ca = true};
+static const struct tls_test_cert server_cert = {
+    .cn = "server", .usage = "serverAuth", .san = "IP:127.0.0.1"};
+static const struct tls_test_cert client_cert = {
+    .cn = "alice", .groups = {"system:masters", "dev"}, .usage = "clientAuth"};
+
+static void open_tls(struct tls_test *t, const struct vg_http_limits *limits)
+{
+    memset(t, 0, sizeof *t);
+    t->fd = -1;
+    net_test_open(&t->net, limits);
+    t->dir = vg_test_tmpdir();
+    t->ca = tls_test_make(&ca_cert, NULL);
+    t->server = tls_test_make(&server_cert, &t->ca);
+    t->client = tls_test_make(&client_cert, &t->ca);
+    tls_test_save(&t->ca, t->dir, "ca");
+    tls_test_save(&t->server, t->dir, "server");
+    snprintf(t->cert_file, sizeof t->cert_file, "%s/server.crt", t->dir);
+    snprintf(t->key_file, sizeof t->key_file, "%s/server.key", t->dir);
+    snprintf(t->ca_file, sizeof t->ca_file, "%s/ca.crt", t->dir);
+    struct vg_tls_opts opts = {
+        .cert_file = t->cert_file, .key_file = t->key_file, .client_ca_file = t->ca_file};
+    struct vg_status status = {0};
+    int r = vg_tls_new(&opts, &t->tls, &status);
+    if (r < 0)
+        print_message("%s\n", status.message);
+    assert_int_equal(r, 0);
+}
+
+static int setup(void **state)
+{
+    static struct tls_test t;
+    open_tls(&t, NULL);
+    *state = &t;
+    return 0;
+}
+
+static void hang_up(struct tls_test *t)
+{
+    SSL_free(t->ssl);
+    t->ssl = NULL;
+    if (t->fd >= 0)
+        close(t->fd);
+    t->fd = -1;
+}
+
+static int teardown(void **state)
+{
+    struct tls_test *t = *state;
+    hang_up(t);
+    net_test_close(&t->net);
+    vg_tls_free(t->tls);
+    tls_test_free(&t->ca);
+    tls_test_free(&t->server);
+    tls_test_free(&t->client);
+    vg_test_tmpdir_remove(t->dir);
+    return 0;
+}
+
+static void dial(struct tls_test *t, const struct tls_test_pair *own, const char *alpn)
+{
+    int fds[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+    assert_int_equal(vg_http_server_adopt(t->net.server, fds[0], t->tls), 0);
+    t->fd = fds[1];
+    t->ssl = tls_test_client(t->fd, &t->ca, own, alpn);
+}
+
+/* Turn the server and try again until OpenSSL wants nothing: 1, or what went wrong. */
+static int shake(struct tls_test *t)
+{
+    for (int i = 0; i < 10000; i++) {
+        int r = SSL_do_handshake(t->ssl);
+        int e = r == 1 ? 0 : SSL_get_error(t->ssl, r);
+        if (r == 1 || (e != SSL_ERROR_WANT_READ && e != SSL_ERROR_WANT_WRITE)) {
+            ERR_clear_error();
+            return r == 1 ? 1 : -e;
+        }
+        net_turns(&t->net, 1);
+    }
+    return 0;
+}
+
+static void say(struct tls_test *t, const char *text)
+{
+    assert_int_equal(SSL_write(t->ssl, text, (int)strlen(text)), (int)strlen(text));
+}
+
+/* Read until `want` is at the end, or until the stream ends when want is NULL. */
+static char *hear(struct tls_test *t, const char *want)
+{
+    static char got[1 << 21];
+    size_t n = 0;
+    for (int i = 0; i < 100000; i++) {
+        net_turns(&t->net, 1);
+        size_t r = 0;
+        while (SSL_read_ex(t->ssl, got + n, sizeof got - 1 - n, &r) == 1)
+            n += r;
+        int e = SSL_get_error(t->ssl, 0);
+        ERR_clear_error();
+        got[n] = 0;
+        if (want && n >= strlen(want) && strcmp(got + n - strlen(want), want) == 0)
+            return got;
+        if (e != SSL_ERROR_WANT_READ) {
+            assert_null(want);
+            return got;
+        }
+    }
+    fail_msg("waited for %s, got %s", want ? want : "the end", got);
+    return NULL;
+}
+
+static void requests_are_served_over_tls(void **state)
+{
+    struct tls_test *t = *state;
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+    for (size_t i = 0; i < VG_ARRAY_LEN(versions); i++) {
+        dial(t, NULL, H1);
+        SSL_set_max_proto_version(t->ssl, versions[i]);
+        assert_int_equal(shake(t), 1);
+        assert_int_equal(SSL_version(t->ssl), versions[i]);
+        for (int k = 0; k < 2; k++) {
+            say(t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+            hear(t, "\r\n\r\nhello");
+        }
+        say(t, "GET /hold HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        while (!t->net.last)
+            net_turns(&t->net, 1);
+        assert_true(vg_http_peer(t->net.last)->is_tls);
+        assert_null(vg_http_peer(t->net.last)->identity);
+        net_answer(t->net.last, 200, VG_SLICE_LIT("bye"));
+        hear(t, NULL);
+        assert_int_equal(SSL_get_shutdown(t->ssl), SSL_RECEIVED_SHUTDOWN); /* a clean end */
+        hang_up(t);
+    }
+}
+
+static void older_versions_are_refused(void **state)
+{
+    struct tls_test *t = *state;
+    dial(t, NULL, H1);
+    SSL_set_security_level(t->ssl, 0);
+    SSL_set_min_proto_version(t->ssl, TLS1_VERSION);
+    SSL_set_max_proto_version(t->ssl, TLS1_1_VERSION);
+    assert_true(shake(t) < 0);
+    net_turns(&t->net, 3);
+    struct vg_http_stats stats;
+    vg_http_stats(t->net.shared, &stats);
+    assert_int_equal(stats.handshakes_failed, 1);
+    assert_int_equal(stats.open, 0);
+    assert_int_equal(stats.open_tls, 0);
+}
+
+static void the_protocol_is_negotiated(void **state)
+{
+    struct tls_test *t = *state;
+    static const struct {
+        const char *offer, *chosen;
+    } cases[] = {{H2, "h2"}, {H1, "http/1.1"}, {"\x04spdy", ""}, {NULL, ""}};
+    for (size_t i = 0; i < VG_ARRAY_LEN(cases); i++) {
+        dial(t, NULL, cases[i].offer);
+        assert_int_equal(shake(t), 1);
+        const unsigned char *proto = NULL;
+        unsigned n = 0;
+        SSL_get0_alpn_selected(t->ssl, &proto, &n);
+        vg_assert_slice_equal(vg_slice(proto, n), vg_slice_str(cases[i].chosen));
+        if (i) {
+            say(t, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
+            hear(t, "\r\n\r\n");
+        }
+        hang_up(t);
+        net_turns(&t->net, 3);
+    }
+}
+
+static void a_client_certificate_names_the_user(void **state)
+{
+    struct tls_test *t = *state;
+    dial(t, &t->client, H1);
+    assert_int_equal(shake(t), 1);
+    say(t, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    while (!t->net.last)
+        net_turns(&t->net, 1);
+    const struct vg_tls_identity *id = vg_http_peer(t->net.last)->identity;
+    assert_non_null(id);
+    vg_assert_slice_equal(id->name, VG_SLICE_LIT("alice"));
+    assert_int_equal(id->n_groups, 2);
+    vg_assert_slice_equal(id->groups[0], VG_SLICE_LIT("system:masters"));
+    vg_assert_slice_equal(id->groups[1], VG_SLICE_LIT("dev"));
+    int64_t in = id->not_after_s - (int64_t)time(NULL);
+    assert_true(in > 86000 && in <= 86400);
+}
+
+static void certificates_that_are_not_good_for_clients_are_refused(void **state)
+{
+    struct tls_test *t = *state;
+    struct tls_test_pair other_ca = tls_test_make(&ca_cert, NULL);
+    struct tls_test_cert wrong_use = {.cn = "mallory", .usage = "serverAuth"};
+    struct tls_test_cert expired = {.cn = "old", .usage = "clientAuth", .not_after_s = -10};
+    struct tls_test_pair bad[] = {
+        tls_test_make(&client_cert, &other_ca), tls_test_make(&wrong_use, &t->ca),
+        tls_test_make(&expired, &t->ca), tls_test_make(&client_cert, NULL)};
+    for (size_t i = 0; i < VG_ARRAY_LEN(bad); i++) {
+        dial(t, &bad[i], H1);
+        int r = shake(t); /* TLS 1.3: the client learns of it when it reads */
+        if (r == 1) {
+            say(t, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
+            assert_string_equal(hear(t, NULL), "");
+        }
+        hang_up(t);
+        tls_test_free(&bad[i]);
+    }
+    net_turns(&t->net, 3);
+    struct vg_http_stats stats;
+    vg_http_stats(t->net.shared, &stats);
+    assert_int_equal(stats.handshakes_failed, VG_ARRAY_LEN(bad));
+    assert_int_equal(stats.requests, 0);
+    tls_test_free(&other_ca);
+}
+
+static void a_certificate_without_a_name_is_nobody(void **state)
+{
+    struct tls_test *t = *state;
+    struct tls_test_cert nameless = {.groups = {"system:masters"}, .usage = "clientAuth"};
+    struct tls_test_pair own = tls_test_make(&nameless, &t->ca);
+    dial(t, &own, H1);
+    assert_int_equal(shake(t), 1);
+    say(t, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    while (!t->net.last)
+        net_turns(&t->net, 1);
+    assert_null(vg_http_peer(t->net.last)->identity);
+    tls_test_free(&own);
+}
+
+static void reloading_changes_what_is_shown(void **state)
+{
+    struct tls_test *t = *state;
+    struct tls_test_cert next = server_cert;
+    next.cn = "server-2";
+    struct tls_test_pair pair = tls_test_make(&next, &t->ca);
+    tls_test_save(&pair, t->dir, "server");
+    assert_int_equal(vg_tls_reload(t->tls, NULL), 0);
+    dial(t, NULL, H1);
+    assert_int_equal(shake(t), 1);
+    char cn[64];
+    X509 *shown = SSL_get1_peer_certificate(t->ssl);
+    X509_NAME_get_text_by_NID(X509_get_subject_name(shown), NID_commonName, cn, sizeof cn);
+    assert_string_equal(cn, "server-2");
+    X509_free(shown);
+    hang_up(t);
+    FILE *f = fopen(t->key_file, "w"); /* half written */
+    fclose(f);
+    struct vg_status status;
+    assert_int_equal(vg_tls_reload(t->tls, &status), VIGIL_E_INVALID);
+    assert_non_null(strstr(status.message, t->key_file));
+    dial(t, NULL, H1);
+    assert_int_equal(shake(t), 1); /* what was loaded stays */
+    tls_test_free(&pair);
+}
+
+static void bad_files_are_named(void **state)
+{
+    struct tls_test *t = *state;
+    struct vg_tls *tls = NULL;
+    struct vg_status status;
+    struct vg_tls_opts opts = {.cert_file = "/nonexistent/a.crt", .key_file = t->key_file};
+    assert_int_equal(vg_tls_new(&opts, &tls, &status), -ENOENT);
+    assert_non_null(strstr(status.message, "/nonexistent/a.crt"));
+    opts = (struct vg_tls_opts){.cert_file = t->ca_file, .key_file = t->key_file};
+    assert_int_equal(vg_tls_new(&opts, &tls, &status), VIGIL_E_INVALID);
+    opts = (struct vg_tls_opts){
+        .cert_file = t->cert_file, .key_file = t->key_file, .client_ca_file = t->key_file};
+    assert_int_equal(vg_tls_new(&opts, &tls, &status), VIGIL_E_INVALID);
+    assert_non_null(strstr(status.message, "client CA"));
+    opts = (struct vg_tls_opts){
+        .cert_file = t->cert_file, .key_file = t->key_file, .min_version = "VersionTLS11"};
+    assert_int_equal(vg_tls_new(&opts, &tls, &status), VIGIL_E_INVALID);
+    assert_null(tls);
+}
+
+static void a_large_answer_arrives_whole(void **state)
+{
+    struct tls_test *t = *state;
+    dial(t, NULL, H1);
+    assert_int_equal(shake(t), 1);
+    say(t, "GET /big?1500000 HTTP/1.1\r\nHost: a\r\n\r\n");
+    char *got = hear(t, "\r\n0\r\n\r\n");
+    size_t x = 0;
+    for (; *got; got++)
+        x += *got == 'x';
+    assert_int_equal(x, 1500000);
+}
+
+/* Counts records of application data that arrive. */
+static int n_records;
+static void count_records(int write, int version, int type, const void *p, size_t n, SSL *ssl,
+                          void *arg)
+{
+    (void)version, (void)n, (void)ssl, (void)arg;
+    const unsigned char *head = p;
+    if (!write && type == SSL3_RT_HEADER && head[0] == SSL3_RT_APPLICATION_DATA)
+        n_records++;
+}
+
+static void events_of_one_turn_share_a_record(void **state)
+{
+    struct tls_test *t = *state;
+    dial(t, NULL, H1);
+    assert_int_equal(shake(t), 1);
+    say(t, "GET /watch HTTP/1.1\r\nHost: a\r\n\r\n");
+    hear(t, "\r\n\r\n");
+    SSL_set_msg_callback(t->ssl, count_records);
+    n_records = 0;
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(net_write(t->net.last, "an event\n"), VG_HTTP_OPEN);
+    assert_int_equal(net_write(t->net.last, "last"), VG_HTTP_OPEN);
+    hear(t, "last\r\n");
+    assert_int_equal(n_records, 1);
+}
+
+static void a_reader_that_comes_back_gets_the_same_bytes(void **state)
+{
+    struct tls_test *t = *state;
+    dial(t, NULL, H1);
+    assert_int_equal(shake(t), 1);
+    say(t, "GET /watch HTTP/1.1\r\nHost: a\r\n\r\n");
+    hear(t, "\r\n\r\n");
+    char text[1001] = "";
+    int n = 0;
+    for (int i = 0; i < 2000; i++) { /* a blocked record grows while it waits to be retried */
+        for (size_t k = 0; k < 1000; k++)
+            text[k] = (char)('a' + (n++ % 26));
+        if (net_write(t->net.last, text) == VG_HTTP_FULL)
+            break;
+        if (i % 3 == 0)
+            net_turns(&t->net, 1);
+    }
+    vg_http_end(t->net.last);
+    char *got = hear(t, "0\r\n\r\n");
+    int m = 0;
+    for (char *p = got; *p;) {
+        size_t len = strtoul(p, &p, 16);
+        for (p += 2; len; len--, p++)
+            assert_int_equal(*p, 'a' + (m++ % 26));
+        p += 2;
+    }
+    assert_int_equal(m, n);
+}
+
+static void slow_handshakes_are_cut(void **state)
+{
+    struct tls_test *t = *state;
+    dial(t, NULL, H1);
+    assert_int_equal(send(t->fd, "\x16\x03\x01", 3, 0), 3);
+    net_pass(&t->net, 9999);
+    assert_int_equal(vg_http_server_connections(t->net.server), 1);
+    net_pass(&t->net, 1);
+    assert_int_equal(vg_http_server_connections(t->net.server), 0);
+    struct vg_http_stats stats;
+    vg_http_stats(t->net.shared, &stats);
+    assert_int_equal(stats.timeouts, 1);
+    assert_int_equal(stats.handshakes_failed, 1);
+}
+
+static int count_ends(struct tls_test *t, const int *fds, int n)
+{
+    int ends = 0;
+    net_turns(&t->net, 10);
+    for (int i = 0; i < n; i++)
+        ends += recv(fds[i], &(char){0}, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+    return ends;
+}
+
+static void handshakes_have_a_cap(void **state)
+{
+    (void)state;
+    static struct tls_test t;
+    struct vg_http_limits limits = {.handshakes = 2};
+    open_tls(&t, &limits);
+    struct vg_listener *l = NULL;
+    assert_int_equal(vg_listener_open("127.0.0.1", 0, &l, NULL), 0);
+    assert_int_equal(vg_http_server_listen(t.net.server, l, t.tls), 0);
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons(vg_listener_port(l)),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fds[4];
+    for (int i = 0; i < 4; i++) {
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(fds[i], (struct sockaddr *)&a, sizeof a), 0);
+    }
+    assert_int_equal(count_ends(&t, fds, 4), 2);
+    t.fd = fds[0];
+    fcntl(t.fd, F_SETFL, O_NONBLOCK);
+    t.ssl = tls_test_client(t.fd, &t.ca, NULL, H1);
+    assert_int_equal(shake(&t), 1); /* one is through: there is room for another */
+    close(fds[3]);
+    fds[3] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fds[3], (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(count_ends(&t, fds + 3, 1), 0);
+    for (int i = 1; i < 4; i++)
+        close(fds[i]);
+    vg_http_server_free(t.net.server);
+    assert_int_equal(vg_http_server_new(t.net.shared, t.net.loop, &t.net.server), 0);
+    vg_listener_free(l);
+    teardown(&(void *){&t});
+}
+
+static void garbage_instead_of_a_handshake_is_cut(void **state)
+{
+    struct tls_test *t = *state;
+    dial(t, NULL, H1);
+    assert_true(send(t->fd, "GET / HTTP/1.1\r\n\r\n", 18, 0) == 18);
+    net_turns(&t->net, 5);
+    assert_int_equal(vg_http_server_connections(t->net.server), 0);
+}
+
+static void a_client_that_vanishes_without_a_word_cancels(void **state)
+{
+    struct tls_test *t = *state;
+    dial(t, NULL, H1);
+    assert_int_equal(shake(t), 1);
+    say(t, "GET /watch HTTP/1.1\r\nHost: a\r\n\r\n");
+    hear(t, "\r\n\r\n");
+    hang_up(t);
+    net_turns(&t->net, 5);
+    assert_int_equal(t->net.n_closed, 1);
+    assert_int_equal(t->net.last_err, VIGIL_E_CANCELED);
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(requests_are_served_over_tls),
+        T(older_versions_are_refused),
+        T(the_protocol_is_negotiated),
+        T(a_client_certificate_names_the_user),
+        T(certificates_that_are_not_good_for_clients_are_refused),
+        T(a_certificate_without_a_name_is_nobody),
+        T(reloading_changes_what_is_shown),
+        T(bad_files_are_named),
+        T(a_large_answer_arrives_whole),
+        T(events_of_one_turn_share_a_record),
+        T(a_reader_that_comes_back_gets_the_same_bytes),
+        T(slow_handshakes_are_cut),
+        cmocka_unit_test(handshakes_have_a_cap),
+        T(garbage_instead_of_a_handshake_is_cut),
+        T(a_client_that_vanishes_without_a_word_cancels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
