@@ -91,16 +91,10 @@ static void serve_metrics(struct vg_request *q)
         answer(q, 200, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", &body);
 }
 
-static void serve_version(struct vg_request *q)
+static void serve_api(struct vg_request *q)
 {
     q->is_active = true;
-    vg_api_version(&q->call);
-}
-
-static void serve_openapi(struct vg_request *q)
-{
-    q->is_active = true;
-    vg_api_openapi(&q->call);
+    vg_api_serve(&q->call);
 }
 
 static void serve_paths(struct vg_request *q);
@@ -116,10 +110,10 @@ static const struct route {
     {"/healthz", true, serve_health},
     {"/livez", true, serve_health},
     {"/metrics", false, serve_metrics},
-    {"/openapi/v2", false, serve_openapi},
-    {"/openapi/v3", true, serve_openapi},
+    {"/openapi/v2", false, serve_api},
+    {"/openapi/v3", true, serve_api},
     {"/readyz", true, serve_health},
-    {"/version", false, serve_version},
+    {"/version", false, serve_api},
 };
 
 static bool fits(const struct route *r, struct vg_slice path)
