@@ -39,8 +39,8 @@ enum vg_kind_flag {
     VG_KIND_ORPHANS_BY_DEFAULT = 256,   /* delete without a policy adds finalizer "orphan": jobs */
     VG_KIND_GENERATION_BY_ANNOTATIONS = 512, /* deployments: annotations count as spec */
     VG_KIND_FINALIZED_BY_SPEC = 1024,        /* namespaces: spec.finalizers and /finalize */
-    VG_KIND_NOT_STORED = 2048,    /* called, not stored: bindings at the top level, reviews */
-    VG_KIND_NAME_IN_BYTES = 4096, /* a name that is too long is told in bytes, not characters */
+    VG_KIND_NOT_STORED = 2048,        /* called, not stored: bindings at the top level, reviews */
+    VG_KIND_NAME_IN_BYTES = 4096,     /* a name that is too long is told in bytes, not characters */
     VG_KIND_UPDATE_CHECKS_ALL = 8192, /* an update is checked like a create too: causes repeat */
 };
 
@@ -122,7 +122,7 @@ struct vg_kind {
     const char *deprecation; /* text of a Warning header for every request; NULL: none */
     /* With VG_KIND_ORPHANS_BY_DEFAULT: Warning when a delete says no policy; NULL: none. */
     const char *orphan_warning;
-    const char *spec;        /* whose change makes a generation: "spec", "template"; NULL: none */
+    const char *spec; /* whose change makes a generation: "spec", "template"; NULL: none */
 };
 
 const struct vg_kind *vg_kinds(size_t *ret_n);

@@ -1,0 +1,273 @@
+/* commit.c - the round trip of one change to storage and back.
+ *
+ *   start --> look in the cache --> make --> txn --> done
+ *               | absent, or not        ^     | conflict: storage says what is there
+ *               v surely the newest     |     v
+ *             read storage -------------+-----+
+ *
+ * The cache may be a moment behind storage. That never hurts a write, which names the revision that
+ * it replaces; but a refusal must not rest on old news (W1), so make is asked again with what
+ * storage has before one goes out. The call outlives its requests: when the exchange is gone, done
+ * comes as soon as storage has answered, and touches nothing of the request (W2). */
+#include <errno.h>
+
+#include "status_int.h"
+#include "write.h"
+
+/* Room for a parsed object of average size. */
+#define SCRATCH_FIRST ((size_t)16 << 10)
+
+static void decide(struct vg_change *c);
+
+static void hold(struct vg_change *c, const struct vg_rec *rec, bool is_current)
+{
+    struct vg_rec *next = rec ? vg_rec_ref(rec) : NULL;
+    vg_rec_unref(c->cur);
+    c->cur = next;
+    c->is_current = is_current;
+}
+
+static void finish(struct vg_change *c, enum vg_verdict verdict)
+{
+    c->verdict = verdict;
+    c->done(c);
+}
+
+static void fail(struct vg_change *c, int err, const char *message)
+{
+    vg_status_from_err(&c->call->arena, &c->status, err, message);
+    finish(c, VG_CHANGE_FAIL);
+}
+
+/* ---- what the key holds ---- */
+
+static void on_range(struct vg_store_req *req)
+{
+    struct vg_change *c = VG_CONTAINER_OF(req, struct vg_change, range.req);
+    c->is_in_flight = false;
+    int err = req->err;
+    if (err == 0)
+        hold(c, c->range.n_recs ? c->range.recs[0] : NULL, true);
+    vg_range_done(&c->range);
+    if (err < 0)
+        fail(c, err, req->status.message);
+    else
+        decide(c);
+}
+
+static void read_storage(struct vg_change *c)
+{
+    c->range = (struct vg_range){
+        .req = {.loop = c->call->loop->loop, .done = on_range},
+        .keys = {.kind = VG_KEYS_ONE, .start = vg_obj_key_slice(&c->key)},
+        .limit = 1,
+    };
+    c->is_in_flight = true;
+    int err = vg_storage_range(c->call->loop->api->storage, &c->range);
+    if (err < 0) {
+        c->is_in_flight = false;
+        fail(c, err, c->range.req.status.message);
+    }
+}
+
+/* The newest of the cache. False: it does not know. */
+static bool look_in_cache(struct vg_change *c)
+{
+    struct vg_api *api = c->call->loop->api;
+    struct vg_cache_snapshot snap;
+    vg_rev newest = vg_storage_revision(api->storage);
+    if (vg_cache_newest(api->cacher, vg_kind_index(c->kind), &snap) < 0)
+        return false;
+    struct vg_tree_key key = {.minor = vg_obj_key_slice(&c->key)};
+    hold(c, vg_root_get(snap.root, key), snap.rev >= newest);
+    vg_cache_snapshot_done(&snap);
+    return c->cur || c->is_current;
+}
+
+/* ---- the transaction ---- */
+
+static void on_txn(struct vg_store_req *req)
+{
+    struct vg_change *c = VG_CONTAINER_OF(req, struct vg_change, txn.req);
+    c->is_in_flight = false;
+    if (req->err == VIGIL_E_CONFLICT) {
+        hold(c, c->op.prev, true);
+        vg_txn_done(&c->txn);
+        uint32_t most = c->tries_max ? c->tries_max : VG_CHANGE_TRIES_MAX;
+        if (++c->tries < most) {
+            decide(c);
+            return;
+        }
+        vg_status_modified(&c->call->arena, &c->status, c->kind, c->name);
+        finish(c, VG_CHANGE_FAIL);
+        return;
+    }
+    if (req->err < 0) {
+        vg_txn_done(&c->txn);
+        fail(c, req->err, req->status.message);
+        return;
+    }
+    c->rev = req->rev;
+    if (c->verdict == VG_CHANGE_PUT)
+        hold(c, c->op.rec, true);
+    c->out = c->cur;
+    vg_txn_done(&c->txn);
+    finish(c, c->verdict);
+}
+
+static void submit(struct vg_change *c, struct vg_rec *take_rec)
+{
+    c->op = (struct vg_op){
+        .type = c->verdict == VG_CHANGE_PUT ? VG_OP_PUT : VG_OP_DELETE,
+        .rec = take_rec,
+        .expect = c->cur ? c->cur->rev : 0,
+        .ttl_ms = c->verdict == VG_CHANGE_PUT ? c->kind->ttl_s * 1000 : 0,
+    };
+    c->txn = (struct vg_txn){
+        .req = {.loop = c->call->loop->loop, .done = on_txn},
+        .ops = &c->op,
+        .n_ops = 1,
+        .no_prev = true,
+    };
+    c->is_in_flight = true;
+    int err = vg_storage_txn(c->call->loop->api->storage, &c->txn);
+    if (err == 0)
+        return;
+    c->is_in_flight = false;
+    vg_txn_done(&c->txn);
+    fail(c, err, c->txn.req.status.message);
+}
+
+static void put(struct vg_change *c)
+{
+    const struct vg_obj_sealed *s = &c->call->loop->sealed;
+    struct vg_rec *rec = NULL;
+    int err = vg_rec_new(VG_REC_PUT, vg_obj_key_slice(&c->key), vg_buf_slice(&s->header),
+                         vg_buf_slice(&s->value), &rec);
+    if (err < 0)
+        fail(c, err, vg_err_text(err));
+    else
+        submit(c, rec);
+}
+
+static void drop(struct vg_change *c)
+{
+    struct vg_rec *rec = NULL;
+    int err = vg_rec_new(VG_REC_DELETE, vg_obj_key_slice(&c->key), VG_SLICE_LIT(""),
+                         VG_SLICE_LIT(""), &rec);
+    if (err < 0)
+        fail(c, err, vg_err_text(err));
+    else
+        submit(c, rec);
+}
+
+/* What would have been written is in the sealed buffers. */
+static void pretend(struct vg_change *c)
+{
+    c->rev = c->cur ? c->cur->rev : 0;
+    c->out = c->verdict == VG_CHANGE_PUT ? NULL : c->cur;
+    finish(c, c->verdict);
+}
+
+/* ---- deciding ---- */
+
+static void decide(struct vg_change *c)
+{
+    if (c->call->is_closed) {
+        finish(c, VG_CHANGE_FAIL);
+        return;
+    }
+    vg_arena_reset(&c->scratch);
+    c->verdict = c->make(c);
+    bool is_final = c->verdict == VG_CHANGE_PUT || c->verdict == VG_CHANGE_DELETE;
+    if (!c->is_current && (!is_final || c->is_dry_run)) {
+        read_storage(c);
+        return;
+    }
+    if (is_final && c->is_dry_run) {
+        pretend(c);
+        return;
+    }
+    switch (c->verdict) {
+    case VG_CHANGE_PUT:
+        put(c);
+        return;
+    case VG_CHANGE_DELETE:
+        drop(c);
+        return;
+    case VG_CHANGE_NONE:
+        c->out = c->cur;
+        c->rev = c->cur ? c->cur->rev : 0;
+        break;
+    case VG_CHANGE_FAIL:
+        break;
+    }
+    finish(c, c->verdict);
+}
+
+/* A key that cannot be stored: nothing is there, and nothing can be put there. */
+static void bad_key(struct vg_change *c)
+{
+    if (c->is_create)
+        vg_status_bad_request(&c->call->arena, &c->status,
+                              "the name of the object does not fit into a storage key");
+    else
+        vg_status_not_found(&c->call->arena, &c->status, c->kind, c->name);
+    finish(c, VG_CHANGE_FAIL);
+}
+
+void vg_change_start(struct vg_change *c)
+{
+    vg_arena_init(&c->scratch, SCRATCH_FIRST, 0);
+    /* A create makes its key when it has its name, and holds that nothing is there. */
+    if (c->is_create) {
+        c->is_current = !c->is_dry_run;
+        decide(c);
+        return;
+    }
+    if (vg_obj_key_make(vg_slice_str(c->kind->prefix), c->ns, c->name, &c->key) < 0)
+        bad_key(c);
+    else if (look_in_cache(c))
+        decide(c);
+    else
+        read_storage(c);
+}
+
+void vg_change_again(struct vg_change *c)
+{
+    decide(c);
+}
+
+void vg_change_release(struct vg_change *c)
+{
+    c->cur = vg_rec_unref(c->cur);
+    c->out = NULL;
+    vg_arena_done(&c->scratch);
+}
+
+void vg_change_answer(struct vg_change *c, int code)
+{
+    struct vg_api_call *call = c->call;
+    if (call->is_closed) {
+        vg_change_release(c);
+        vg_call_finish(call);
+        return;
+    }
+    if (c->verdict == VG_CHANGE_FAIL)
+        vg_respond_status(call, &c->status);
+    else if (c->out)
+        vg_respond_object(call, code, c->out, c->rev);
+    else
+        vg_respond_sealed(call, code, &call->loop->sealed, c->rev);
+    vg_change_release(c);
+}
+
+static void on_closed(struct vg_api_call *call, int err)
+{
+    const struct vg_change *c = call->state;
+    (void)err;
+    if (!c->is_in_flight)
+        vg_call_finish(call);
+}
+
+const struct vg_api_op vg_change_op = {.closed = on_closed};

@@ -1,0 +1,429 @@
+/* decode.c - bodies: by their Content-Type to a tree, of the right type, with what is odd in it
+ * told. A body is parsed once, into the call's arena; strings and numbers of JSON stay where they
+ * are in the request. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "gojson.h"
+#include "object/quote.h"
+#include "status_int.h"
+#include "write.h"
+#include "yaml/yaml.h"
+
+/* A thing of the original that no row of ours has, but that is a kind. */
+static const char *const other_kinds[] = {"List",          "Status",        "DeleteOptions",
+                                          "CreateOptions", "UpdateOptions", "WatchEvent",
+                                          "PatchOptions",  "GetOptions",    "ListOptions",
+                                          "Binding",       "APIGroup",      "SerializedReference"};
+
+#define ACCEPTED "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+#define UNKNOWN_FORMAT                                                                             \
+    "the body of the request was in an unknown format - accepted media types include: " ACCEPTED
+/* Bytes of a body that are shown when it is not understood. */
+#define SUMMARY_MAX 30u
+
+/* ---- Content-Type ---- */
+
+static bool is_token(struct vg_slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] <= ' ' || s.p[i] >= 0x7f || strchr("()<>@,;:\\\"/[]?=", s.p[i]))
+            return false;
+    return s.n > 0;
+}
+
+static struct vg_slice trim(struct vg_slice s)
+{
+    while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
+        s = vg_slice(s.p + 1, s.n - 1);
+    while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+        s.n--;
+    return s;
+}
+
+/* Up to `c`, which is dropped; *rest is what follows. */
+static struct vg_slice cut(struct vg_slice *rest, char c)
+{
+    const char *at = rest->n ? memchr(rest->p, c, rest->n) : NULL;
+    size_t n = at ? (size_t)(at - rest->p) : rest->n;
+    struct vg_slice head = vg_slice(rest->p, n);
+    size_t used = at ? n + 1 : n;
+    *rest = vg_slice(rest->p + used, rest->n - used);
+    return head;
+}
+
+/* name=token or name="text"; a trailing semicolon is harmless. */
+static bool is_parameter(struct vg_slice s)
+{
+    struct vg_slice value = s, name = trim(cut(&value, '='));
+    value = trim(value);
+    bool is_quoted = value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"';
+    return is_token(name) && (is_quoted || is_token(value));
+}
+
+bool vg_media_type_parse(struct vg_slice text, char buf[VG_MEDIA_TYPE_MAX], struct vg_slice *ret)
+{
+    struct vg_slice rest = text, type = trim(cut(&rest, ';')), sub = type;
+    struct vg_slice main = cut(&sub, '/');
+    if (!is_token(main) || !is_token(sub) || type.n >= VG_MEDIA_TYPE_MAX)
+        return false;
+    while (rest.n) {
+        struct vg_slice p = trim(cut(&rest, ';'));
+        if (p.n == 0 ? rest.n > 0 : !is_parameter(p))
+            return false;
+    }
+    for (size_t i = 0; i < type.n; i++)
+        buf[i] = (char)(type.p[i] >= 'A' && type.p[i] <= 'Z' ? type.p[i] + 32 : type.p[i]);
+    *ret = vg_slice(buf, type.n);
+    return true;
+}
+
+int vg_body_format(const struct vg_http_exchange *x, enum vg_body_format *ret)
+{
+    char buf[VG_MEDIA_TYPE_MAX];
+    struct vg_slice text = vg_http_field(x, "content-type"), type;
+    *ret = VG_BODY_JSON;
+    if (text.n == 0)
+        return 0;
+    if (!vg_media_type_parse(text, buf, &type))
+        return VIGIL_E_UNSUPPORTED;
+    if (vg_slice_eq(type, VG_SLICE_LIT("application/json")))
+        return 0;
+    *ret = VG_BODY_YAML;
+    if (vg_slice_eq(type, VG_SLICE_LIT("application/yaml")))
+        return 0;
+    *ret = VG_BODY_PROTOBUF;
+    bool is_known = vg_slice_eq(type, VG_SLICE_LIT("application/vnd.kubernetes.protobuf"));
+    return is_known ? 0 : VIGIL_E_UNSUPPORTED;
+}
+
+/* ---- texts to trees ---- */
+
+static int parse_json(struct vg_api_loop *l, struct vg_arena *a, struct vg_slice text,
+                      struct vg_json_dups *dups, struct vg_json **ret, struct vg_status *status)
+{
+    struct vg_json_opts opts = {.on_dup = dups ? VG_JSON_DUP_REPORT : VG_JSON_DUP_LAST_WINS,
+                                .replace_bad_utf8 = true,
+                                .scratch = &l->scratch,
+                                .ret_dups = dups};
+    int err = vg_json_parse(a, text, &opts, ret, status);
+    if (err == 0 || err == -ENOMEM)
+        return err;
+    struct vg_status why;
+    if (!vg_gojson_complain(text, VG_JSON_DEPTH_DEFAULT, &why))
+        why = *status;
+    return vg_fail(status, VIGIL_E_INVALID, "couldn't get version/kind; json parse error: %s",
+                   why.message);
+}
+
+static int parse_yaml(struct vg_arena *a, struct vg_slice text, struct vg_json_dups *dups,
+                      struct vg_json **ret, struct vg_status *status)
+{
+    struct vg_yaml_opts opts = {.on_dup = dups ? VG_JSON_DUP_REPORT : VG_JSON_DUP_LAST_WINS,
+                                .ret_dups = dups};
+    int err = vg_yaml_parse(a, text, &opts, ret, status);
+    return err == 0 || err == -ENOMEM ? err : VIGIL_E_INVALID;
+}
+
+int vg_body_parse(struct vg_api_loop *l, struct vg_arena *a, struct vg_slice text,
+                  enum vg_body_format format, struct vg_json_dups *dups, struct vg_json **ret,
+                  struct vg_status *reterr_status)
+{
+    struct vg_json *root = NULL;
+    if (dups)
+        *dups = (struct vg_json_dups){0};
+    int err = format == VG_BODY_YAML ? parse_yaml(a, text, dups, &root, reterr_status)
+                                     : parse_json(l, a, text, dups, &root, reterr_status);
+    if (err < 0)
+        return err;
+    *ret = root;
+    return 0;
+}
+
+/* ---- types ---- */
+
+static int type_text(const struct vg_json *root, const char *name, struct vg_slice *ret,
+                     struct vg_status *status)
+{
+    static const char *const found[] = {"null", "bool", "number", "string", "array", "object"};
+    const struct vg_json *v = vg_json_get_str(root, name);
+    *ret = vg_json_text(v);
+    if (!v || v->type == VG_JSON_NULL || v->type == VG_JSON_STRING)
+        return 0;
+    return vg_fail(status, VIGIL_E_INVALID,
+                   "couldn't get version/kind; json parse error: json: cannot unmarshal %s into Go "
+                   "struct field .%s of type string",
+                   found[v->type], name);
+}
+
+int vg_body_type_meta(const struct vg_json *root, struct vg_slice *ret_kind,
+                      struct vg_slice *ret_api_version, struct vg_status *reterr_status)
+{
+    static const char *const found[] = {"null", "bool", "number", "string", "array", "object"};
+    if (root->type != VG_JSON_OBJECT)
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       "couldn't get version/kind; json parse error: json: cannot unmarshal %s "
+                       "into Go value of type struct { APIVersion string "
+                       "\"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
+                       "\"json:\\\"kind,omitempty\\\"\" }",
+                       found[root->type]);
+    int err = type_text(root, "apiVersion", ret_api_version, reterr_status);
+    if (err == 0)
+        err = type_text(root, "kind", ret_kind, reterr_status);
+    if (err < 0)
+        return err;
+    struct vg_slice rest = *ret_api_version;
+    (void)cut(&rest, '/');
+    if (rest.n && memchr(rest.p, '/', rest.n))
+        return vg_fail(reterr_status, VIGIL_E_INVALID, "unexpected GroupVersion string: %.*s",
+                       VG_SLICE_ARG(*ret_api_version));
+    return 0;
+}
+
+struct vg_body_type vg_body_type_of(const struct vg_target *t)
+{
+    struct vg_body_type type = {t->kind->group, t->kind->version, t->kind->kind};
+    if (!t->sub)
+        return type;
+    type.kind = t->sub->kind;
+    if (t->sub->version) {
+        type.group = t->sub->group ? t->sub->group : "";
+        type.version = t->sub->version;
+    }
+    return type;
+}
+
+static void split_api_version(struct vg_slice text, struct vg_slice *ret_group,
+                              struct vg_slice *ret_version)
+{
+    bool has_group = text.n && memchr(text.p, '/', text.n);
+    *ret_version = text;
+    *ret_group = has_group ? cut(ret_version, '/') : VG_SLICE_LIT("");
+}
+
+static bool is_kind(struct vg_slice group, struct vg_slice version, struct vg_slice kind)
+{
+    if (vg_kind_find_kind(group, version, kind))
+        return true;
+    size_t n;
+    const struct vg_kind *rows = vg_kinds_of(group, version, &n);
+    for (size_t i = 0; rows && i < n; i++)
+        if (rows[i].list_kind && vg_slice_eq(kind, vg_slice_str(rows[i].list_kind)))
+            return true;
+    for (size_t i = 0; rows && i < VG_ARRAY_LEN(other_kinds); i++)
+        if (vg_slice_eq(kind, vg_slice_str(other_kinds[i])))
+            return true;
+    return false;
+}
+
+/* The package of a group's internal types: "core", "apps", "coordination". */
+static struct vg_slice package_of(const char *group)
+{
+    struct vg_slice rest = vg_slice_str(*group ? group : "core");
+    return cut(&rest, '.');
+}
+
+/* Is this the type that is wanted? Empty parts are taken as such. */
+static int check_type(struct vg_slice kind, struct vg_slice api_version,
+                      const struct vg_body_type *want, struct vg_status *status)
+{
+    struct vg_slice group = vg_slice_str(want->group), version = vg_slice_str(want->version);
+    if (api_version.n)
+        split_api_version(api_version, &group, &version);
+    if (kind.n == 0)
+        kind = vg_slice_str(want->kind);
+    if (vg_slice_eq(kind, vg_slice_str(want->kind)) &&
+        vg_slice_eq(group, vg_slice_str(want->group)) &&
+        vg_slice_eq(version, vg_slice_str(want->version)))
+        return 0;
+    if (is_kind(group, version, kind))
+        return vg_fail(status, VIGIL_E_INVALID,
+                       "converting (%.*s.%.*s) to (%.*s.%s): unknown conversion",
+                       VG_SLICE_ARG(version), VG_SLICE_ARG(kind),
+                       VG_SLICE_ARG(package_of(want->group)), want->kind);
+    return vg_fail(status, VIGIL_E_INVALID,
+                   "no kind \"%.*s\" is registered for version \"%.*s%s%.*s\" in scheme "
+                   "\"pkg/api/legacyscheme/scheme.go:30\"",
+                   VG_SLICE_ARG(kind), VG_SLICE_ARG(group), group.n ? "/" : "",
+                   VG_SLICE_ARG(version));
+}
+
+static int set_type(struct vg_arena *a, struct vg_json *root, const struct vg_body_type *type)
+{
+    struct vg_slice api_version = vg_slice_str(type->version);
+    if (*type->group && vg_arena_printf(a, &api_version, "%s/%s", type->group, type->version) < 0)
+        return -ENOMEM;
+    int err = vg_json_object_set(a, root, VG_SLICE_LIT("kind"),
+                                 vg_json_string_ref(vg_slice_str(type->kind)));
+    return err < 0 ? err
+                   : vg_json_object_set(a, root, VG_SLICE_LIT("apiVersion"),
+                                        vg_json_string_ref(api_version));
+}
+
+int vg_body_check(struct vg_arena *a, struct vg_json *root, const struct vg_body_type *type,
+                  struct vg_body *ret, struct vg_status *reterr_status)
+{
+    struct vg_slice kind, api_version;
+    int err = vg_body_type_meta(root, &kind, &api_version, reterr_status);
+    if (err == 0)
+        err = check_type(kind, api_version, type, reterr_status);
+    if (err == 0)
+        err = set_type(a, root, type);
+    if (err == 0)
+        err = vg_meta_read(a, vg_json_get_str(root, "metadata"), type->kind, &ret->meta, NULL,
+                           reterr_status);
+    ret->root = root;
+    return err;
+}
+
+/* ---- the body of a request ---- */
+
+struct decoding {
+    struct vg_api_call *call;
+    const struct vg_body_type *type;
+    struct vg_slice text, kind, api_version;
+    struct vg_json_dups dups;
+    struct vg_json unknown; /* paths */
+    bool is_yaml;
+    struct vg_api_status *status;
+};
+
+/* What can be shown of a body: text that looks like JSON as it is, else in hexadecimal. */
+static int summarize(struct vg_arena *a, struct vg_slice text, struct vg_slice *ret)
+{
+    struct vg_slice head = vg_slice(text.p, VG_MIN(text.n, SUMMARY_MAX));
+    const char *more = text.n > SUMMARY_MAX ? " ..." : "";
+    if (text.n == 0)
+        return vg_arena_keep(a, VG_SLICE_LIT("<empty>"), ret);
+    if (text.p[0] == '{')
+        return vg_arena_printf(a, ret, "%.*s%s", VG_SLICE_ARG(head), more);
+    char hex[2 * SUMMARY_MAX + 1];
+    for (size_t i = 0; i < head.n; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", (unsigned)(unsigned char)head.p[i]);
+    return vg_arena_printf(a, ret, "%s%s", hex, more);
+}
+
+static int unrecognized(struct decoding *d, const char *why)
+{
+    struct vg_slice summary = VG_SLICE_LIT("");
+    if (summarize(&d->call->arena, d->text, &summary) < 0)
+        summary = VG_SLICE_LIT("...");
+    vg_status_bad_request(&d->call->arena, d->status,
+                          "the object provided is unrecognized (must be of type %s): %s (%.*s)",
+                          d->type->kind, why, VG_SLICE_ARG(summary));
+    return VIGIL_E_INVALID;
+}
+
+static int unhandled(struct decoding *d, const char *why)
+{
+    struct vg_slice group, version = vg_slice_str(d->type->version);
+    if (d->api_version.n)
+        split_api_version(d->api_version, &group, &version);
+    struct vg_slice kind = d->kind.n ? d->kind : vg_slice_str(d->type->kind);
+    vg_status_bad_request(&d->call->arena, d->status,
+                          "%.*s in version \"%.*s\" cannot be handled as a %s: %s",
+                          VG_SLICE_ARG(kind), VG_SLICE_ARG(version), d->type->kind, why);
+    return VIGIL_E_INVALID;
+}
+
+/* All oddities in one text, as strict decoding has them. */
+static int list_oddities(const struct decoding *d, struct vg_buf *out)
+{
+    int err = 0;
+    for (uint32_t i = 0; i < d->dups.n && err == 0; i++) {
+        struct vg_slice path = d->dups.v[i].path;
+        if (d->is_yaml)
+            err = vg_buf_printf(out, "%s\n  %.*s",
+                                i ? "" : "yaml: unmarshal errors:", VG_SLICE_ARG(path));
+        else
+            err =
+                vg_buf_printf(out, "%sduplicate field \"%.*s\"", i ? ", " : "", VG_SLICE_ARG(path));
+    }
+    VG_JSON_FOREACH_ITEM (it, &d->unknown) {
+        if (err == 0)
+            err = vg_buf_printf(out, "%sunknown field \"%.*s\"", out->n ? ", " : "",
+                                VG_SLICE_ARG(vg_json_text(it)));
+    }
+    return err < 0 ? err : vg_buf_append_byte(out, '\0');
+}
+
+static void warn_of_oddities(const struct decoding *d)
+{
+    for (uint32_t i = 0; i < d->dups.n; i++) {
+        struct vg_slice path = d->dups.v[i].path;
+        if (d->is_yaml)
+            vg_call_warn(d->call, "%.*s", VG_SLICE_ARG(path));
+        else
+            vg_call_warn(d->call, "duplicate field \"%.*s\"", VG_SLICE_ARG(path));
+    }
+    VG_JSON_FOREACH_ITEM (it, &d->unknown)
+        vg_call_warn(d->call, "unknown field \"%.*s\"", VG_SLICE_ARG(vg_json_text(it)));
+}
+
+static int tell_oddities(struct decoding *d, enum vg_fields_mode mode)
+{
+    if (d->dups.n == 0 && d->unknown.n == 0)
+        return 0;
+    if (mode == VG_FIELDS_WARN)
+        warn_of_oddities(d);
+    if (mode != VG_FIELDS_STRICT)
+        return 0;
+    VG_AUTO(buf) text = {0};
+    VG_AUTO(buf) list = {0};
+    int err = list_oddities(d, &list);
+    if (err == 0)
+        err = vg_buf_printf(&text, "strict decoding error: %s", list.p);
+    if (err == 0)
+        err = vg_buf_append_byte(&text, '\0');
+    return unhandled(d, err < 0 ? "strict decoding error" : text.p);
+}
+
+static int read_tree(struct decoding *d, struct vg_json *root, enum vg_fields_mode mode,
+                     struct vg_body *ret)
+{
+    struct vg_arena *a = &d->call->arena;
+    struct vg_status why;
+    if (root->type == VG_JSON_NULL)
+        *root = vg_json_object();
+    int err = vg_body_type_meta(root, &d->kind, &d->api_version, &why);
+    if (err < 0)
+        return unrecognized(d, why.message);
+    err = check_type(d->kind, d->api_version, d->type, &why);
+    if (err == 0) {
+        d->unknown = vg_json_array();
+        err = vg_meta_read(a, vg_json_get_str(root, "metadata"), d->type->kind, &ret->meta,
+                           mode == VG_FIELDS_IGNORE ? NULL : &d->unknown, &why);
+    }
+    if (err < 0 && err != -ENOMEM)
+        return unhandled(d, why.message);
+    if (err == 0)
+        err = tell_oddities(d, mode);
+    if (err == 0)
+        err = set_type(a, root, d->type);
+    if (err == -ENOMEM)
+        vg_status_no_memory(d->status);
+    ret->root = root;
+    return err;
+}
+
+int vg_body_read(struct vg_api_call *call, const struct vg_body_type *type,
+                 enum vg_fields_mode mode, struct vg_body *ret, struct vg_api_status *ret_status)
+{
+    struct decoding d = {
+        .call = call, .type = type, .text = vg_http_request(call->x)->body, .status = ret_status};
+    enum vg_body_format format;
+    if (vg_body_format(call->x, &format) < 0 || format == VG_BODY_PROTOBUF) {
+        vg_status_unsupported_media(&call->arena, ret_status, UNKNOWN_FORMAT);
+        return VIGIL_E_INVALID;
+    }
+    struct vg_status why;
+    struct vg_json *root = NULL;
+    d.is_yaml = format == VG_BODY_YAML;
+    int err = vg_body_parse(call->loop, &call->arena, d.text, format,
+                            mode == VG_FIELDS_IGNORE ? NULL : &d.dups, &root, &why);
+    if (err == -ENOMEM) {
+        vg_status_no_memory(ret_status);
+        return VIGIL_E_INVALID;
+    }
+    return err < 0 ? unrecognized(&d, why.message) : read_tree(&d, root, mode, ret);
+}

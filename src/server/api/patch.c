@@ -1,0 +1,326 @@
+/* patch.c - PATCH: JSON Patch, merge patch and strategic merge patch of what is there.
+ * The patch is applied to the newest object, and again when another write was faster, so that it
+ * never meets a conflict of its own; one that names a resourceVersion asks for exactly that one,
+ * which the check of every update sees to. */
+#include <errno.h>
+
+#include "server/kinds/merge.h"
+#include "status_int.h"
+#include "update.h"
+#include "json/patch.h"
+#include "json/strategic.h"
+
+#define JSON_PATCH "application/json-patch+json"
+#define MERGE_PATCH "application/merge-patch+json"
+#define STRATEGIC_PATCH "application/strategic-merge-patch+json"
+#define APPLY_PATCH "application/apply-patch+yaml"
+#define UNKNOWN_FORMAT                                                                             \
+    "the body of the request was in an unknown format - accepted media types include: "
+
+enum patch_type { PATCH_JSON, PATCH_MERGE, PATCH_STRATEGIC };
+
+struct patching {
+    struct vg_update update; /* first: vg_change_op */
+    enum patch_type type;
+    enum vg_fields_mode fields;
+    struct vg_json *patch;
+    struct vg_slice odd; /* what strict decoding would say of the patch; empty: nothing */
+};
+
+/* ---- the type ---- */
+
+static int refuse_type(struct vg_api_call *call, struct vg_api_status *ret, const char *message,
+                       bool has_details)
+{
+    vg_status_unsupported_media(&call->arena, ret, message);
+    ret->has_details = has_details;
+    return VIGIL_E_INVALID;
+}
+
+static int read_type(struct vg_api_call *call, enum patch_type *ret, struct vg_api_status *status)
+{
+    static const char *const names[] = {JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH};
+    char buf[VG_MEDIA_TYPE_MAX];
+    struct vg_slice text = vg_http_field(call->x, "content-type"), type;
+    if (!vg_media_type_parse(text, buf, &type)) {
+        /* A list that begins with a good one gets past the original's router. */
+        bool is_list =
+            vg_slice_has_prefix(text, VG_SLICE_LIT("application/")) && memchr(text.p, ',', text.n);
+        return is_list ? refuse_type(call, status,
+                                     UNKNOWN_FORMAT JSON_PATCH ", " MERGE_PATCH ", " STRATEGIC_PATCH
+                                                               ", " APPLY_PATCH,
+                                     false)
+                       : refuse_type(call, status, "415: Unsupported Media Type", true);
+    }
+    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
+        if (vg_slice_eq(type, vg_slice_str(names[i]))) {
+            *ret = (enum patch_type)i;
+            return 0;
+        }
+    if (vg_slice_eq(type, VG_SLICE_LIT(APPLY_PATCH)))
+        return refuse_type(call, status,
+                           UNKNOWN_FORMAT JSON_PATCH ", " MERGE_PATCH ", " STRATEGIC_PATCH, false);
+    return refuse_type(call, status, "415: Unsupported Media Type", true);
+}
+
+/* ---- the patch ---- */
+
+static int refuse_patch(struct vg_api_call *call, struct vg_api_status *ret, const char *what)
+{
+    vg_status_bad_request(&call->arena, ret, "error decoding patch: %s", what);
+    return VIGIL_E_INVALID;
+}
+
+static int refuse_shape(struct vg_api_call *call, struct vg_api_status *ret,
+                        const struct vg_json *v, const char *type)
+{
+    static const char *const found[] = {"null", "bool", "number", "string", "array", "object"};
+    struct vg_status text;
+    (void)vg_fail(&text, VIGIL_E_INVALID, "json: cannot unmarshal %s into Go value of type %s",
+                  found[v->type], type);
+    return refuse_patch(call, ret, text.message);
+}
+
+static int check_shape(struct patching *w, struct vg_api_status *ret)
+{
+    struct vg_api_call *call = w->update.change.call;
+    const struct vg_json *p = w->patch;
+    if (w->type != PATCH_JSON && p->type == VG_JSON_NULL) {
+        vg_status_bad_request(&call->arena, ret, "Invalid JSON Patch");
+        return VIGIL_E_INVALID;
+    }
+    if (w->type != PATCH_JSON)
+        return p->type == VG_JSON_OBJECT ? 0
+                                         : refuse_shape(call, ret, p, "map[string]interface {}");
+    if (p->type != VG_JSON_ARRAY && p->type != VG_JSON_NULL)
+        return refuse_shape(call, ret, p, "[]handlers.jsonPatchOp");
+    VG_JSON_FOREACH_ITEM (op, p)
+        if (op->type != VG_JSON_OBJECT && op->type != VG_JSON_NULL)
+            return refuse_shape(call, ret, op, "handlers.jsonPatchOp");
+    return 0;
+}
+
+/* Duplicate fields of the patch itself. */
+static int tell_dups(struct patching *w, const struct vg_json_dups *dups)
+{
+    struct vg_api_call *call = w->update.change.call;
+    const char *prefix = w->type == PATCH_JSON ? "json patch " : "";
+    VG_AUTO(buf) all = {0};
+    int err = 0;
+    for (uint32_t i = 0; i < dups->n && err == 0; i++) {
+        struct vg_slice path = dups->v[i].path;
+        if (w->fields == VG_FIELDS_WARN)
+            vg_call_warn(call, "%sduplicate field \"%.*s\"", prefix, VG_SLICE_ARG(path));
+        else
+            err = vg_buf_printf(&all, "%s%sduplicate field \"%.*s\"", i ? ", " : "", prefix,
+                                VG_SLICE_ARG(path));
+    }
+    return err < 0 ? err : vg_arena_keep(&call->arena, vg_buf_slice(&all), &w->odd);
+}
+
+static int read_patch(struct patching *w, struct vg_api_status *ret)
+{
+    static const char prefix[] = "couldn't get version/kind; json parse error: ";
+    struct vg_api_call *call = w->update.change.call;
+    struct vg_json_dups dups;
+    struct vg_status why;
+    bool tells = w->fields != VG_FIELDS_IGNORE;
+    struct vg_slice body = vg_http_request(call->x)->body;
+    int err = vg_body_parse(call->loop, &call->arena, body, VG_BODY_JSON, tells ? &dups : NULL,
+                            &w->patch, &why);
+    if (err == VIGIL_E_INVALID) {
+        const char *text = why.message;
+        if (strncmp(text, prefix, sizeof prefix - 1) == 0)
+            text += sizeof prefix - 1;
+        return refuse_patch(call, ret, text);
+    }
+    if (err == 0 && tells)
+        err = tell_dups(w, &dups);
+    if (err == 0)
+        return check_shape(w, ret);
+    vg_status_no_memory(ret);
+    return err;
+}
+
+/* ---- applying ---- */
+
+/* 422 that shows the object as the patch would have it. */
+static enum vg_verdict refuse_result(struct patching *w, const struct vg_json *result,
+                                     const char *why)
+{
+    struct vg_change *c = &w->update.change;
+    struct vg_arena *a = &c->call->arena;
+    struct vg_field_errors e = {.arena = a};
+    vg_field_invalid(&e, "patch", vg_api_quote(a, vg_api_json(a, result)), "%s", why);
+    vg_status_invalid(a, &c->status, "", "", VG_SLICE_LIT(""), &e);
+    return VG_CHANGE_FAIL;
+}
+
+/* What the patch says cannot be done to this object. */
+static enum vg_verdict refuse_apply(struct patching *w, int err, const char *why)
+{
+    struct vg_change *c = &w->update.change;
+    struct vg_arena *a = &c->call->arena;
+    if (err == -ENOMEM)
+        return vg_change_refuse(c, err);
+    if (err == VIGIL_E_TOO_LARGE && w->type == PATCH_JSON &&
+        w->patch->n > VG_JSON_PATCH_OPS_DEFAULT) {
+        c->status = (struct vg_api_status){.code = 413, .reason = "RequestEntityTooLarge"};
+        if (vg_arena_printf(a, &c->status.message,
+                            "The allowed maximum operations in a JSON patch is %u, got %u",
+                            VG_JSON_PATCH_OPS_DEFAULT, w->patch->n) < 0)
+            vg_status_no_memory(&c->status);
+    } else if (w->type == PATCH_JSON) {
+        c->status = (struct vg_api_status){
+            .code = 422,
+            .reason = "Invalid",
+            .message =
+                VG_SLICE_LIT("the server rejected our request due to an error in our request"),
+            .has_details = true};
+    } else if (err == VIGIL_E_INTERNAL) {
+        vg_status_unknown(a, &c->status, "%s", why);
+    } else {
+        vg_status_from_err(a, &c->status, err, why);
+    }
+    return VG_CHANGE_FAIL;
+}
+
+/* The stored object with its revision, which patches may name. */
+static int with_rev(struct vg_change *c, const struct vg_body *cur, struct vg_json *ret)
+{
+    struct vg_arena *a = &c->scratch;
+    struct vg_json meta;
+    struct vg_slice rev;
+    int err = vg_json_top_copy(a, cur->root, ret);
+    if (err == 0)
+        err = vg_json_top_copy(a, vg_json_get_str(cur->root, "metadata"), &meta);
+    if (err == 0)
+        err = vg_arena_printf(a, &rev, "%llu", (unsigned long long)c->cur->rev);
+    if (err == 0)
+        err =
+            vg_json_object_set(a, &meta, VG_SLICE_LIT("resourceVersion"), vg_json_string_ref(rev));
+    return err < 0 ? err : vg_json_object_set(a, ret, VG_SLICE_LIT("metadata"), meta);
+}
+
+static bool is_scale(const struct vg_change *c)
+{
+    const struct vg_kind_sub *sub = c->call->target->sub;
+    return sub && sub->type == VG_SUB_SCALE;
+}
+
+static int apply(struct patching *w, const struct vg_json *doc, struct vg_json *ret,
+                 struct vg_status *why)
+{
+    static const struct vg_json no_ops = {.type = VG_JSON_ARRAY};
+    const struct vg_change *c = &w->update.change;
+    struct vg_arena *a = &w->update.change.scratch;
+    const struct vg_json *patch = w->patch;
+    switch (w->type) {
+    case PATCH_JSON:
+        return vg_json_patch_apply(a, doc, patch->type == VG_JSON_NULL ? &no_ops : patch, NULL, ret,
+                                   why);
+    case PATCH_MERGE:
+        return vg_json_merge_apply(a, doc, patch, ret, why);
+    case PATCH_STRATEGIC:
+        break;
+    }
+    return vg_json_strategic_apply(a, doc, patch,
+                                   is_scale(c) ? NULL : vg_kind_merge_schema(c->kind), ret, why);
+}
+
+/* The patched object, as what it is meant to be. */
+static enum vg_verdict use(struct patching *w, struct vg_json *result, const struct vg_body *cur)
+{
+    struct vg_change *c = &w->update.change;
+    struct vg_body_type type = vg_body_type_of(c->call->target);
+    struct vg_body next;
+    struct vg_status why;
+    /* Reading changes what it reads (it puts maps in order); a refusal shows it as it came. */
+    int err = vg_body_check(&c->scratch, result, &type, &next, &why);
+    if (err == -ENOMEM)
+        return vg_change_refuse(c, err);
+    if (err < 0)
+        return refuse_result(w, result, why.message);
+    if (w->odd.n) {
+        struct vg_slice text;
+        if (vg_arena_printf(&c->call->arena, &text, "strict decoding error: %.*s%c",
+                            VG_SLICE_ARG(w->odd), 0) < 0)
+            return vg_change_refuse(c, -ENOMEM);
+        return refuse_result(w, result, text.p);
+    }
+    if (vg_update_match_url(c->call, &next.meta, &c->status) < 0)
+        return VG_CHANGE_FAIL;
+    if (is_scale(c))
+        return vg_scale_apply(&w->update, &next, cur);
+    if (vg_meta_tell_owners(c->call, &next.meta, true) < 0)
+        return vg_change_refuse(c, -ENOMEM);
+    return vg_update_apply(&w->update, &next, cur);
+}
+
+static enum vg_verdict make(struct vg_change *c)
+{
+    struct patching *w = VG_CONTAINER_OF(c, struct patching, update.change);
+    struct vg_body cur;
+    struct vg_json doc, result;
+    struct vg_status why;
+    if (!c->cur) {
+        vg_status_not_found(&c->call->arena, &c->status, c->kind, c->name);
+        return VG_CHANGE_FAIL;
+    }
+    if (vg_change_load(c, &cur) < 0)
+        return VG_CHANGE_FAIL;
+    int err = is_scale(c) ? vg_scale_tree(&c->scratch, c->kind, &cur, c->cur->rev, &doc)
+                          : with_rev(c, &cur, &doc);
+    if (err < 0)
+        return vg_change_refuse(c, err);
+    err = apply(w, &doc, &result, &why);
+    return err < 0 ? refuse_apply(w, err, why.message) : use(w, &result, &cur);
+}
+
+/* ---- the verb ---- */
+
+static int begin(struct patching *w, struct vg_api_status *ret_status)
+{
+    struct vg_api_call *call = w->update.change.call;
+    struct vg_write_opts opts;
+    int err = read_type(call, &w->type, ret_status);
+    if (err == 0)
+        err = vg_write_opts_read(call, "PatchOptions", &opts, ret_status);
+    if (err < 0)
+        return err;
+    w->fields = opts.fields;
+    w->update.change.is_dry_run = opts.is_dry_run;
+    return read_patch(w, ret_status);
+}
+
+void vg_api_patch(struct vg_api_call *call)
+{
+    const struct vg_target *t = call->target;
+    struct vg_api_status status;
+    if (t->sub && t->sub->type != VG_SUB_STATUS && t->sub->type != VG_SUB_SCALE) {
+        vg_api_refuse_sub(call);
+        return;
+    }
+    struct patching *w = vg_arena_new(&call->arena, struct patching);
+    if (!w) {
+        vg_status_no_memory(&status);
+        vg_respond_status(call, &status);
+        return;
+    }
+    memset(w, 0, sizeof *w);
+    w->update.change = (struct vg_change){
+        .call = call,
+        .kind = t->kind,
+        .ns = t->ns,
+        .name = t->name,
+        .make = make,
+        .done = t->sub && t->sub->type == VG_SUB_SCALE ? vg_scale_done : vg_update_done,
+    };
+    if (begin(w, &status) < 0) {
+        vg_respond_status(call, &status);
+        return;
+    }
+    call->state = w;
+    call->op = &vg_change_op;
+    vg_change_start(&w->update.change);
+}

@@ -1,0 +1,237 @@
+/* stamp.c - objects as they are stored: what the server sets, keeps and checks.
+ * A body's tree is never changed: what is stored is built on a copy of its outermost level, in the
+ * scratch memory of the try, so that a try can be repeated. */
+#include "stamp.h"
+
+#include <errno.h>
+
+#include "status_int.h"
+#include "strconv.h"
+
+enum vg_verdict vg_change_refuse(struct vg_change *c, int err)
+{
+    vg_status_from_err(&c->call->arena, &c->status, err, vg_err_text(err));
+    c->is_current = true; /* nothing that storage says can help */
+    return VG_CHANGE_FAIL;
+}
+
+enum vg_verdict vg_change_invalid(struct vg_change *c, struct vg_slice name,
+                                  const struct vg_field_errors *e)
+{
+    vg_status_invalid(&c->call->arena, &c->status, c->kind->group, c->kind->kind, name, e);
+    return VG_CHANGE_FAIL;
+}
+
+int vg_json_top_copy(struct vg_arena *a, const struct vg_json *v, struct vg_json *ret)
+{
+    /* Room for what the server adds: kind, apiVersion, metadata, status. */
+    uint8_t room_log2 = 3;
+    while (((size_t)1 << room_log2) < (size_t)v->n + 4)
+        room_log2++;
+    struct vg_json_member *m = vg_arena_array(a, struct vg_json_member, (size_t)1 << room_log2);
+    if (!m)
+        return -ENOMEM;
+    if (v->n)
+        memcpy(m, v->members, v->n * sizeof *m);
+    *ret = *v;
+    ret->members = m;
+    ret->room_log2 = room_log2;
+    return 0;
+}
+
+enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m)
+{
+    struct vg_json meta;
+    struct vg_status why;
+    int err = vg_meta_write(&c->scratch, m, &meta);
+    if (err == 0)
+        err = vg_json_object_set(&c->scratch, root, VG_SLICE_LIT("metadata"), meta);
+    if (err < 0)
+        return vg_change_refuse(c, err);
+    err = vg_obj_seal(c->kind->fields, root, &c->call->loop->sealed, &why);
+    if (err == 0)
+        return VG_CHANGE_PUT;
+    if (err == -ENOMEM)
+        return vg_change_refuse(c, err);
+    vg_status_from_err(&c->call->arena, &c->status, err, why.message);
+    c->is_current = true;
+    return VG_CHANGE_FAIL;
+}
+
+int vg_change_load(struct vg_change *c, struct vg_body *ret_cur)
+{
+    struct vg_json_opts opts = {.scratch = &c->call->loop->scratch, .max_depth = VG_JSON_DEPTH_MAX};
+    struct vg_status why;
+    int err = vg_json_parse(&c->scratch, vg_rec_value(c->cur), &opts, &ret_cur->root, &why);
+    if (err == 0)
+        err = vg_meta_read(&c->scratch, vg_json_get_str(ret_cur->root, "metadata"), c->kind->kind,
+                           &ret_cur->meta, NULL, &why);
+    if (err < 0)
+        (void)vg_change_refuse(c, err == -ENOMEM ? err : VIGIL_E_STORE_DAMAGED);
+    return err;
+}
+
+/* ---- new objects ---- */
+
+static int make_uid(struct vg_arena *a, struct vg_slice *ret)
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned char b[16];
+    char text[36];
+    int err = vg_random_bytes(b, sizeof b);
+    if (err < 0)
+        return err;
+    b[6] = (unsigned char)(0x40 | (b[6] & 0x0f)); /* version 4 */
+    b[8] = (unsigned char)(0x80 | (b[8] & 0x3f)); /* RFC 4122 */
+    for (size_t i = 0, at = 0; i < sizeof b; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            text[at++] = '-';
+        text[at++] = hex[b[i] >> 4];
+        text[at++] = hex[b[i] & 15];
+    }
+    return vg_arena_keep(a, vg_slice(text, sizeof text), ret);
+}
+
+int vg_stamp_time(struct vg_change *c, int64_t plus_s, struct vg_slice *ret)
+{
+    char text[VG_TIME_TEXT_MAX];
+    int64_t now = vg_clock_wall_ms(c->call->loop->api->clock);
+    return vg_arena_keep(&c->scratch, vg_slice(text, vg_time_format(now + plus_s * 1000, text)),
+                         ret);
+}
+
+static int stamp_meta(struct vg_change *c, struct vg_meta *m)
+{
+    m->ns = c->ns;
+    m->name = c->name;
+    m->deleted = VG_SLICE_LIT("");
+    m->has_grace = false;
+    if (vg_kind_is(c->kind, VG_KIND_HAS_GENERATION))
+        m->generation = 1;
+    int err = vg_stamp_time(c, 0, &m->created);
+    return err < 0 ? err : make_uid(&c->scratch, &m->uid);
+}
+
+int vg_stamp_last(struct vg_arena *a, struct vg_json *root, const char *name,
+                  const struct vg_json *v)
+{
+    (void)vg_json_object_remove(root, vg_slice_str(name));
+    return v ? vg_json_object_add(a, root, vg_slice_str(name), *v) : 0;
+}
+
+/* What status begins with. */
+static int stamp_status(struct vg_change *c, struct vg_json *root)
+{
+    if (!vg_kind_is(c->kind, VG_KIND_HAS_STATUS) || !c->kind->new_status)
+        return 0;
+    struct vg_json_opts opts = {.scratch = &c->call->loop->scratch};
+    struct vg_json *status = NULL;
+    int err = vg_json_parse(&c->scratch, vg_slice_str(c->kind->new_status), &opts, &status, NULL);
+    return err < 0 ? err : vg_json_object_set(&c->scratch, root, VG_SLICE_LIT("status"), *status);
+}
+
+/* A revision in the body of a create is an error of the client that no validation finds. */
+static bool has_rev(struct vg_arena *a, struct vg_slice text)
+{
+    uint64_t rev;
+    struct vg_slice why;
+    return text.n && vg_strconv_uint(a, text, &rev, &why) == 0 && rev != 0;
+}
+
+enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
+{
+    struct vg_meta m = body->meta;
+    struct vg_json root;
+    int err = vg_json_top_copy(&c->scratch, body->root, &root);
+    if (err == 0)
+        err = stamp_meta(c, &m);
+    if (err == 0 && vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC))
+        err = vg_stamp_namespace(&c->scratch, &root, &m, NULL);
+    if (err == 0)
+        err = stamp_status(c, &root);
+    if (err < 0)
+        return vg_change_refuse(c, err);
+    struct vg_field_errors e = {.arena = &c->call->arena};
+    vg_meta_check(&e, &m, c->kind, false);
+    vg_meta_check_finalizers(&e, &m);
+    if (c->kind->name_max && m.name.n > c->kind->name_max)
+        vg_field_invalid(&e, "metadata.name", vg_api_quote(e.arena, m.name),
+                         "must be no more than %u characters", c->kind->name_max);
+    if (e.n || e.failed) {
+        c->is_current = true;
+        return vg_change_invalid(c, m.name, &e);
+    }
+    if (c->is_create && !c->is_dry_run && has_rev(&c->call->arena, body->meta.rev)) {
+        c->is_current = true;
+        vg_status_unknown(&c->call->arena, &c->status,
+                          "resourceVersion should not be set on objects to be created");
+        return VG_CHANGE_FAIL;
+    }
+    if (vg_obj_key_make(vg_slice_str(c->kind->prefix), c->ns, c->name, &c->key) < 0)
+        return vg_change_refuse(c, VIGIL_E_KEY_INVALID);
+    return vg_change_seal(c, &root, &m);
+}
+
+/* ---- namespaces ---- */
+
+#define NAME_LABEL VG_SLICE_LIT("kubernetes.io/metadata.name")
+
+/* The label that says the name, at its place among the sorted ones. */
+static int stamp_name_label(struct vg_arena *a, struct vg_meta *m)
+{
+    struct vg_json *out = vg_arena_new(a, struct vg_json);
+    if (!out)
+        return -ENOMEM;
+    *out = vg_json_object();
+    bool is_there = false;
+    int err = 0;
+    for (uint32_t i = 0; m->labels && i < m->labels->n && err == 0; i++) {
+        const struct vg_json_member *l = &m->labels->members[i];
+        int c = vg_slice_cmp(vg_json_key(l), NAME_LABEL);
+        if (c > 0 && !is_there)
+            err = vg_json_object_add(a, out, NAME_LABEL, vg_json_string_ref(m->name));
+        is_there = is_there || c >= 0;
+        if (err == 0)
+            err = vg_json_object_add(a, out, vg_json_key(l),
+                                     c == 0 ? vg_json_string_ref(m->name) : l->value);
+    }
+    if (err == 0 && !is_there)
+        err = vg_json_object_add(a, out, NAME_LABEL, vg_json_string_ref(m->name));
+    m->labels = out;
+    return err;
+}
+
+static int with_kubernetes(struct vg_arena *a, const struct vg_json *given, struct vg_json *ret)
+{
+    static const struct vg_slice own = {"kubernetes", 10};
+    struct vg_json list = vg_json_array();
+    bool is_there = false;
+    int err = 0;
+    for (uint32_t i = 0; vg_json_is(given, VG_JSON_ARRAY) && i < given->n && err == 0; i++) {
+        is_there = is_there || vg_slice_eq(vg_json_text(&given->items[i]), own);
+        err = vg_json_array_push(a, &list, given->items[i]);
+    }
+    if (err == 0 && !is_there)
+        err = vg_json_array_push(a, &list, vg_json_string_ref(own));
+    *ret = list;
+    return err;
+}
+
+int vg_stamp_namespace(struct vg_arena *a, struct vg_json *root, struct vg_meta *m,
+                       const struct vg_json *finalizers)
+{
+    struct vg_json spec = vg_json_object(), list;
+    const struct vg_json *given = vg_json_get_str(root, "spec");
+    int err = m->name.n ? stamp_name_label(a, m) : 0;
+    if (err == 0 && vg_json_is(given, VG_JSON_OBJECT))
+        err = vg_json_top_copy(a, given, &spec);
+    if (err == 0 && finalizers)
+        list = *finalizers;
+    else if (err == 0)
+        err = with_kubernetes(a, vg_json_get_str(given, "finalizers"), &list);
+    if (err == 0 && list.n)
+        err = vg_json_object_set(a, &spec, VG_SLICE_LIT("finalizers"), list);
+    else if (err == 0)
+        (void)vg_json_object_remove(&spec, VG_SLICE_LIT("finalizers"));
+    return err < 0 ? err : vg_json_object_set(a, root, VG_SLICE_LIT("spec"), spec);
+}

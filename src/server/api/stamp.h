@@ -1,0 +1,25 @@
+/* stamp.h - pieces of stamping that the verbs share; see stamp.c. */
+#ifndef VG_API_STAMP_H
+#define VG_API_STAMP_H
+
+#include "write.h"
+
+/* FAIL for good, by the table of errors. */
+enum vg_verdict vg_change_refuse(struct vg_change *c, int err);
+/* FAIL with a 422 about the kind. */
+enum vg_verdict vg_change_invalid(struct vg_change *c, struct vg_slice name,
+                                  const struct vg_field_errors *e);
+/* An object whose members may be set, added and removed without touching v. -ENOMEM. */
+VG_CHECK int vg_json_top_copy(struct vg_arena *a, const struct vg_json *v, struct vg_json *ret);
+/* Set a member and put it last, where kube-apiserver prints status; NULL: remove it. root is a top
+ * copy. -ENOMEM. */
+VG_CHECK int vg_stamp_last(struct vg_arena *a, struct vg_json *root, const char *name,
+                           const struct vg_json *v);
+/* The time in so many seconds, in scratch. -ENOMEM. */
+VG_CHECK int vg_stamp_time(struct vg_change *c, int64_t plus_s, struct vg_slice *ret);
+/* The label and the spec of a namespace: with these finalizers, or NULL: with the body's and
+ * "kubernetes". root is a top copy. -ENOMEM. */
+VG_CHECK int vg_stamp_namespace(struct vg_arena *a, struct vg_json *root, struct vg_meta *m,
+                                const struct vg_json *finalizers);
+
+#endif

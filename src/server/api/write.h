@@ -1,0 +1,183 @@
+/* write.h - what the writing verbs share: options, bodies, and the change of one object.
+ *
+ *   create, update, patch, delete ... --make--> vg_change --txn--> storage
+ *                                       ^           | conflict: what the key holds now
+ *                                       +-----------+
+ *
+ * Thread: the call's loop. */
+#ifndef VG_API_WRITE_H
+#define VG_API_WRITE_H
+
+#include "api_int.h"
+#include "meta.h"
+
+/* ---- options (options.c) ---- */
+
+enum vg_fields_mode { VG_FIELDS_WARN, VG_FIELDS_IGNORE, VG_FIELDS_STRICT };
+
+struct vg_write_opts {
+    bool is_dry_run;
+    enum vg_fields_mode fields;
+};
+/* From the query. type: "CreateOptions", as messages name them. 0, or VIGIL_E_INVALID with the 422
+ * in *ret_status. */
+VG_CHECK int vg_write_opts_read(struct vg_api_call *call, const char *type,
+                                struct vg_write_opts *ret, struct vg_api_status *ret_status);
+
+enum vg_propagation { VG_PROPAGATE_UNSET, VG_ORPHAN, VG_BACKGROUND, VG_FOREGROUND };
+struct vg_delete_opts {
+    bool is_dry_run;
+    bool has_grace;
+    int64_t grace_s;
+    bool has_orphan, orphans; /* orphanDependents */
+    enum vg_propagation propagation;
+    bool has_uid, has_rev;
+    struct vg_slice uid, rev; /* preconditions */
+};
+/* From the body, or from the query when there is none. 0, or VIGIL_E_INVALID with the Status. */
+VG_CHECK int vg_delete_opts_read(struct vg_api_call *call, struct vg_delete_opts *ret,
+                                 struct vg_api_status *ret_status);
+/* From a tree; NULL: none are given. Likewise. */
+VG_CHECK int vg_delete_opts_of(struct vg_api_call *call, const struct vg_json *root,
+                               struct vg_delete_opts *ret, struct vg_api_status *ret_status);
+
+/* ---- bodies (decode.c) ---- */
+
+struct vg_body_type {
+    const char *group, *version, *kind;
+};
+/* Of a kind or its subresource. */
+struct vg_body_type vg_body_type_of(const struct vg_target *t);
+
+struct vg_body {
+    struct vg_json *root; /* an object; kind and apiVersion are right */
+    struct vg_meta meta;
+};
+/* The request's body as an object of a type: JSON or YAML by its Content-Type. What is wrong in a
+ * harmless way is warned of, or refused, as the mode says. 0, or VIGIL_E_INVALID with the Status
+ * (400, 415). */
+VG_CHECK int vg_body_read(struct vg_api_call *call, const struct vg_body_type *type,
+                          enum vg_fields_mode mode, struct vg_body *ret,
+                          struct vg_api_status *ret_status);
+/* A tree that is there already (a patched one) as such an object: types alone are checked. 0;
+ * VIGIL_E_INVALID with a sentence; -ENOMEM. */
+VG_CHECK int vg_body_check(struct vg_arena *a, struct vg_json *root,
+                           const struct vg_body_type *type, struct vg_body *ret,
+                           struct vg_status *reterr_status);
+
+enum vg_body_format { VG_BODY_JSON, VG_BODY_YAML, VG_BODY_PROTOBUF };
+/* 0; VIGIL_E_UNSUPPORTED: another type. Missing is JSON. */
+VG_CHECK int vg_body_format(const struct vg_http_exchange *x, enum vg_body_format *ret);
+/* Text as a tree. 0; VIGIL_E_INVALID with a sentence as the original has it; -ENOMEM. dups may be
+ * NULL: the last wins. */
+VG_CHECK int vg_body_parse(struct vg_api_loop *l, struct vg_arena *a, struct vg_slice text,
+                           enum vg_body_format format, struct vg_json_dups *dups,
+                           struct vg_json **ret, struct vg_status *reterr_status);
+/* The type and subtype of a Content-Type without parameters, lower case, in buf. False: malformed.
+ */
+#define VG_MEDIA_TYPE_MAX 128u
+bool vg_media_type_parse(struct vg_slice text, char buf[VG_MEDIA_TYPE_MAX], struct vg_slice *ret);
+/* kind and apiVersion of a tree. 0; VIGIL_E_INVALID with a sentence. */
+VG_CHECK int vg_body_type_meta(const struct vg_json *root, struct vg_slice *ret_kind,
+                               struct vg_slice *ret_api_version, struct vg_status *reterr_status);
+
+/* ---- one change (commit.c) ---- */
+
+enum vg_verdict {
+    VG_CHANGE_FAIL,  /* status says why */
+    VG_CHANGE_NONE,  /* nothing to write: the answer is what is there */
+    VG_CHANGE_PUT,   /* the new object is in the loop's sealed buffers */
+    VG_CHANGE_DELETE /* the key goes */
+};
+
+/* Conflicts that a change survives. Each means that another write of the same object was faster. */
+#define VG_CHANGE_TRIES_MAX 100u
+
+struct vg_change;
+typedef enum vg_verdict vg_change_make_fn(struct vg_change *c);
+
+/* One object and what is to become of it. Zeroed, then filled by its maker; lives in the arena of
+ * the call. `make` sees what the key holds and says what to do; it is called again when that was
+ * not the newest. Invariants:
+ *   W1 a refusal, or "nothing to do", is final only if `cur` was what storage held.
+ *   W2 nothing of the request is touched when the exchange is gone: then `done` comes at once. */
+struct vg_change {
+    struct vg_api_call *call;
+    const struct vg_kind *kind;
+    struct vg_slice ns, name;
+    bool is_dry_run;
+    bool is_create;     /* nothing is loaded first: the key should be absent */
+    uint32_t tries_max; /* 0 = VG_CHANGE_TRIES_MAX */
+    vg_change_make_fn *make;
+    void (*done)(struct vg_change *c);
+
+    /* While it runs. */
+    struct vg_obj_key key;
+    struct vg_rec *cur; /* what the key holds, with a reference; NULL: nothing */
+    bool is_current;    /* cur is what storage held since the change began */
+    bool is_in_flight;  /* storage has something of ours */
+    uint32_t tries;
+    struct vg_arena scratch; /* of one try; reset before each */
+    struct vg_op op;
+    struct vg_txn txn;
+    struct vg_range range;
+
+    /* Results, when done is called. */
+    enum vg_verdict verdict;
+    struct vg_api_status status; /* FAIL */
+    const struct vg_rec *out;    /* the object as stored, or as it was before a delete; dry run of
+                                  * a put: NULL, it is in the sealed buffers */
+    vg_rev rev;                  /* to show with it */
+};
+void vg_change_start(struct vg_change *c);
+/* Once more, with what the last round left as current: for a delete in two steps. */
+void vg_change_again(struct vg_change *c);
+/* Drops references and scratch. Answers are given before. */
+void vg_change_release(struct vg_change *c);
+/* The usual done: answer with the object (or the refusal), release. */
+void vg_change_answer(struct vg_change *c, int code);
+/* For calls whose state begins with a vg_change. */
+extern const struct vg_api_op vg_change_op;
+
+/* ---- stamping (stamp.c) ---- */
+
+/* The object with this metadata, sealed; PUT or FAIL. */
+enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m);
+/* What is stored, as a tree in scratch; 0, or negative with the status set. */
+VG_CHECK int vg_change_load(struct vg_change *c, struct vg_body *ret_cur);
+/* A new object: stamps, checks and seals it. Its name is in c->name afterwards. */
+enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body);
+
+/* ---- small parts (create.c) ---- */
+
+/* 0, or VIGIL_E_INVALID with the 400. */
+VG_CHECK int vg_body_match_namespace(struct vg_api_call *call, const struct vg_meta *m,
+                                     struct vg_api_status *ret_status);
+/* Drop owners that are there twice, and warn. is_late: after a patch. -ENOMEM. */
+VG_CHECK int vg_meta_tell_owners(struct vg_api_call *call, struct vg_meta *m, bool is_late);
+/* The Scale of a stored object, as JSON (scale.c). 0, -ENOMEM, VIGIL_E_STORE_DAMAGED ... */
+VG_CHECK int vg_scale_write(const struct vg_kind *kind, const struct vg_rec *rec, vg_rev rev,
+                            struct vg_buf *out);
+/* POST of a subresource, or of what is not stored (subresource.c). */
+void vg_api_create_sub(struct vg_api_call *call);
+
+/* ---- namespaces (admit.c) ---- */
+
+/* May something be made in a namespace? */
+struct vg_admit {
+    struct vg_api_call *call;
+    struct vg_slice ns;
+    struct vg_range range;
+    struct vg_obj_key key;
+    bool is_in_flight;
+    void (*done)(struct vg_admit *a);
+    bool exists, is_terminating;
+    int err; /* of storage; 0: the two above hold */
+};
+/* done may be called from within. */
+void vg_admit_start(struct vg_admit *a);
+/* 0, or VIGIL_E_INVALID with the refusal for an object of that kind and name. */
+VG_CHECK int vg_admit_verdict(const struct vg_admit *a, const struct vg_kind *kind,
+                              struct vg_slice name, struct vg_api_status *ret_status);
+
+#endif
