@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "gzip.h"
 #include "respond_int.h"
 #include "status_int.h"
 #include "yaml/yaml.h"
@@ -142,8 +143,70 @@ static void block_unref(const void *b)
     vg_free(block);
 }
 
+/* ---- large bodies, compressed ---- */
+
+/* In the call's arena. */
+struct packing {
+    struct vg_api_call *call;
+    struct vg_head_opts opts;
+    struct vg_buf body;
+    struct vg_gzip *gzip;
+};
+
+static void unpack(void *arg)
+{
+    struct packing *p = arg;
+    vg_buf_done(&p->body);
+    vg_call_finish(p->call);
+}
+
+static void on_packed(void *arg, int err, struct vg_slice out)
+{
+    struct packing *p = arg;
+    struct vg_gzip *gzip = vg_steal(p->gzip);
+    p->opts.is_early = true; /* finished by unpack */
+    if (err == 0)
+        send_slices(p->call, &p->opts, &out, 1, NULL);
+    else if (!p->call->is_closed)
+        vg_http_abort(p->call->x);
+    vg_gzip_free(gzip, unpack, p);
+}
+
+static void on_packing_closed(struct vg_api_call *call, int err)
+{
+    struct packing *p = call->state;
+    (void)err;
+    vg_gzip_free(vg_steal(p->gzip), unpack, p);
+}
+
+/* True: the body was taken and will be sent. */
+static bool pack(struct vg_api_call *call, const struct vg_head_opts *opts, struct vg_buf *take)
+{
+    static const struct vg_api_op op = {.closed = on_packing_closed};
+    struct packing *p = vg_arena_new(&call->arena, struct packing);
+    struct vg_slice body = vg_buf_slice(take);
+    if (!p || call->is_closed || call->is_answered)
+        return false;
+    *p = (struct packing){.call = call, .opts = *opts, .body = *take};
+    if (vg_gzip_new(call->loop->loop, on_packed, p, &p->gzip) < 0)
+        return false;
+    if (vg_gzip_put(p->gzip, &body, 1) < 0) {
+        vg_gzip_free(p->gzip, NULL, NULL);
+        return false;
+    }
+    *take = (struct vg_buf){0};
+    p->opts.is_gzip = true;
+    call->state = p;
+    call->op = &op;
+    vg_gzip_run(p->gzip, true);
+    return true;
+}
+
 static void send_buf(struct vg_api_call *call, struct vg_head_opts *opts, struct vg_buf *take)
 {
+    bool is_large = take->n > VG_GZIP_MIN && call->media.wants_gzip && !opts->is_early;
+    if (is_large && pack(call, opts, take))
+        return;
     struct block *b = vg_new(struct block);
     struct vg_slice body = vg_buf_slice(take);
     if (!b) { /* copied, then */

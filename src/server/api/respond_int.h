@@ -20,9 +20,6 @@ VG_CHECK int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head
 /* Answer a request whose verb is still under way, as when its time is over. */
 void vg_call_answer_early(struct vg_api_call *call, const struct vg_api_status *status);
 
-/* Bodies over this many bytes are compressed for those who ask, as by kube-apiserver. */
-#define VG_GZIP_MIN ((size_t)128 << 10)
-
 /* Slices of an object as PartialObjectMetadata; they borrow from the splice and the record. */
 void vg_partial_splice(struct vg_obj_splice *s, const struct vg_obj_header *h, vg_rev rev,
                        bool is_v1beta1);
