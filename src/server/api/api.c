@@ -12,6 +12,7 @@
 #include "api_int.h"
 #include "base/alloc.h"
 #include "respond_int.h"
+#include "status_int.h"
 #include "strconv.h"
 
 /* ---- the process ---- */
@@ -34,6 +35,8 @@ int vg_api_new(const struct vg_api_opts *opts, struct vg_api **ret_api)
     int r = o->seed ? 0 : vg_random_bytes(&o->seed, sizeof o->seed);
     if (r == 0)
         r = vg_discovery_new(api->opts.git_version, &api->discovery);
+    if (r == 0 && o->metrics)
+        r = vg_api_metrics_new(o->metrics, o->cacher, &api->counters);
     if (r < 0) {
         vg_api_free(api);
         return r;
@@ -46,6 +49,7 @@ void vg_api_free(struct vg_api *api)
 {
     if (!api)
         return;
+    vg_api_metrics_free(api->counters);
     vg_discovery_free(api->discovery);
     vg_free(api);
 }
@@ -63,6 +67,7 @@ int vg_api_loop_open(struct vg_api *api, struct vg_loop *loop, struct vg_api_loo
     vg_obj_sealed_init(&l->sealed);
     vg_list_init(&l->watches);
     vg_list_init(&l->calls);
+    l->counts = vg_api_metrics_shard(api->counters);
     int r = vg_cache_port_open(api->cacher, loop, &l->port);
     if (r < 0) {
         vg_free(l);
@@ -256,6 +261,17 @@ static void choose_look(struct vg_api_call *call)
         call->media = (struct vg_media){.type = VG_MEDIA_JSON, .is_pretty = true};
 }
 
+/* Discovery lists them, because clients look for them there. */
+static void refuse_unserved(struct vg_api_call *call)
+{
+    struct vg_api_status status;
+    vg_status_method(&status);
+    if (vg_arena_printf(&call->arena, &status.message, "vigil does not serve %s/%s yet",
+                        vg_kind_qualified(call->target->kind), call->target->sub->name) < 0)
+        vg_status_no_memory(&status);
+    vg_respond_status(call, &status);
+}
+
 void vg_api_serve(struct vg_api_call *call)
 {
     struct vg_api_status status;
@@ -272,6 +288,10 @@ void vg_api_serve(struct vg_api_call *call)
     if (call->target->type != VG_TARGET_RESOURCE) {
         call->media.is_pretty = vg_media_is_pretty(call->x, call->target);
         vg_api_discover(call);
+        return;
+    }
+    if (call->target->sub && call->target->sub->type == VG_SUB_UNSERVED) {
+        refuse_unserved(call);
         return;
     }
     if (call->target->kind->deprecation)

@@ -5,6 +5,7 @@
 #include "api.h"
 #include "base/list.h"
 #include "base/rng.h"
+#include "metrics.h"
 #include "respond.h"
 #include "json/json.h"
 
@@ -27,6 +28,7 @@ struct vg_api_loop {
     struct vg_obj_sealed sealed;    /* of writes, kept */
     struct vg_list watches;         /* running ones */
     struct vg_list calls;           /* all that are under way */
+    struct vg_watch_count *counts;  /* by kind (metrics.h); NULL: not counted */
 };
 
 /* What a call's verb wants to be told. Members may be NULL. */
@@ -56,6 +58,8 @@ void vg_api_update(struct vg_api_call *call);
 void vg_api_patch(struct vg_api_call *call);
 void vg_api_delete(struct vg_api_call *call);
 void vg_api_deletecollection(struct vg_api_call *call);
+/* The Scale of an object that has one, in the media that the call asks for. */
+void vg_respond_scale(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev);
 /* VG_TARGET_API, APIS, GROUP, VERSION; negotiates itself: call->media says pretty alone. */
 void vg_api_discover(struct vg_api_call *call);
 

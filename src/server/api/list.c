@@ -45,8 +45,23 @@ struct vg_http_pin vg_list_hold_pin(struct vg_list_hold *h)
 
 /* ---- the end ---- */
 
+static void count(const struct vg_lister *l)
+{
+    struct vg_api_metrics *m = l->call->loop->api->counters;
+    if (!l->hold)
+        return;
+    vg_api_count_list(m, l->kind_index,
+                      l->is_from_storage ? VG_LISTED_STORAGE
+                      : l->by_trigger    ? VG_LISTED_INDEX
+                                         : VG_LISTED_CACHE,
+                      l->n_visited, l->n_sent);
+    if (l->is_consistent && !vg_kind_is(l->kind, VG_KIND_UNCACHED))
+        vg_api_count_consistent(m, l->kind_index, l->is_from_storage);
+}
+
 void vg_list_release(struct vg_lister *l)
 {
+    count(l);
     if (l->is_waiting)
         vg_cache_wait_cancel(&l->wait);
     l->is_waiting = false;

@@ -76,6 +76,7 @@ static int keep_matching(struct vg_lister *l, struct vg_list_hold *h)
     if (!grown)
         return -ENOMEM;
     h->recs = grown;
+    l->n_visited += range->n_recs;
     for (size_t i = 0; i < range->n_recs; i++) {
         struct vg_rec *rec = range->recs[i];
         struct vg_obj_header head;
@@ -210,6 +211,8 @@ static void on_fresh(struct vg_cache_wait *wait, int err)
 {
     struct vg_lister *l = VG_CONTAINER_OF(wait, struct vg_lister, wait);
     l->is_waiting = false;
+    vg_api_count_wait(l->call->loop->api->counters, l->kind_index,
+                      vg_clock_mono_ns(l->call->loop->api->clock) - l->waiting_since);
     if (l->call->is_answered)
         vg_list_finish(l); /* its time is over */
     else if (err == 0)
@@ -223,6 +226,7 @@ static void on_fresh(struct vg_cache_wait *wait, int err)
 static void wait_for(struct vg_lister *l, vg_rev rev)
 {
     l->is_waiting = true;
+    l->waiting_since = vg_clock_mono_ns(l->call->loop->api->clock);
     vg_cache_wait_fresh(l->call->loop->port, rev, &l->wait, on_fresh);
 }
 
@@ -285,6 +289,7 @@ static const struct vg_rec *next_of_snapshot(struct vg_lister *l, uint32_t *visi
     for (; *visits; --*visits) {
         const struct vg_rec *rec = vg_cursor_next(&l->cursor);
         struct vg_obj_header h;
+        l->n_visited++;
         if (!rec || !vg_slice_has_prefix(vg_rec_key(rec), root))
             return NULL;
         vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);

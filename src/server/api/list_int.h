@@ -55,6 +55,7 @@ struct vg_lister {
 
     /* FIND */
     struct vg_cache_wait wait;
+    uint64_t waiting_since;
     struct vg_range range;
     struct vg_obj_key range_start, range_end;
     bool is_waiting, is_reading, is_from_storage;
@@ -69,6 +70,7 @@ struct vg_lister {
     /* SIZE */
     struct vg_mail mail;
     bool is_posted;
+    uint64_t n_visited;        /* records looked at */
     uint64_t n_items, n_bytes; /* seen while sizing */
     struct vg_obj_key last;    /* of the page */
     bool is_small;             /* all of it has been seen, and it is small */

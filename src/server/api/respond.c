@@ -20,7 +20,8 @@
 /* Audit-Id, Cache-Control, Content-Type, Content-Encoding, Vary, ETag, Vary, Retry-After; what the
  * call adds; and warnings. */
 #define EXTRA_MAX 8u
-#define FIELDS_MAX (8u + EXTRA_MAX + VG_ARRAY_LEN(((struct vg_api_call *)0)->warnings))
+#define WARNINGS_MAX 16u
+#define FIELDS_MAX (8u + EXTRA_MAX + WARNINGS_MAX)
 
 struct fields {
     struct vg_http_field v[FIELDS_MAX];
@@ -80,7 +81,9 @@ int vg_respond_head(struct vg_api_call *call, int code, const char *content_type
 /* As Go quotes a header's text: only the quote and the backslash need it. */
 void vg_call_warn(struct vg_api_call *call, const char *fmt, ...)
 {
-    if (call->n_warnings == VG_ARRAY_LEN(call->warnings))
+    if (!call->warnings)
+        call->warnings = vg_arena_array(&call->arena, const char *, WARNINGS_MAX);
+    if (!call->warnings || call->n_warnings == WARNINGS_MAX)
         return;
     VG_AUTO(buf) text = {0};
     VG_AUTO(buf) out = {0};

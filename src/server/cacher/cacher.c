@@ -403,6 +403,21 @@ void vg_cacher_stats(struct vg_cacher *c, struct vg_cacher_stats *ret_stats)
         ret_stats->ended[i] = count(&c->ended[i]);
 }
 
+void vg_cacher_kind_numbers(struct vg_cacher *c, size_t kind, struct vg_cache_kind_numbers *ret)
+{
+    struct vg_watch_cache *wc = &c->kinds[kind];
+    *ret = (struct vg_cache_kind_numbers){0};
+    vg_mutex_lock(&wc->mu);
+    if (wc->root)
+        ret->objects = vg_root_count(wc->root);
+    if (wc->history.view)
+        ret->events = (size_t)(wc->published - wc->history.view->oldest);
+    ret->received = wc->published;
+    ret->grown = wc->history.grown;
+    ret->shrunk = wc->history.shrunk;
+    vg_mutex_unlock(&wc->mu);
+}
+
 void vg_cacher_kind_stats(struct vg_cacher *c, size_t kind, struct vg_cache_kind_stats *ret_stats)
 {
     struct vg_watch_cache *wc = &c->kinds[kind];

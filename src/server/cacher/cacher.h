@@ -173,6 +173,8 @@ void vg_cache_watcher_drained(struct vg_cache_watcher *w);
 void vg_cache_watcher_progress(struct vg_cache_watcher *w);
 /* The sink keeps so many bytes more (or fewer) of pinned blocks. */
 void vg_cache_watcher_pins(struct vg_cache_watcher *w, int64_t delta);
+/* Everything up to here has been looked at for it. */
+vg_rev vg_cache_watcher_revision(const struct vg_cache_watcher *w);
 /* The request is over; the sink is not called any more. Allowed inside write. */
 void vg_cache_watcher_stop(struct vg_cache_watcher *w);
 
@@ -197,6 +199,14 @@ struct vg_cache_kind_stats {
 };
 /* Thread: the feed's. */
 void vg_cacher_kind_stats(struct vg_cacher *c, size_t kind, struct vg_cache_kind_stats *ret_stats);
+
+/* The same as far as it is told without asking the feed. Thread: any. */
+struct vg_cache_kind_numbers {
+    size_t objects, events;
+    uint64_t received; /* changes since the start, with those that the start read back */
+    uint64_t grown, shrunk;
+};
+void vg_cacher_kind_numbers(struct vg_cacher *c, size_t kind, struct vg_cache_kind_numbers *ret);
 
 /* Compare the cache with storage at one revision, as kube-apiserver does; also done for every kind
  * each 5 to 7.5 minutes. done(arg, 0): equal; VIGIL_E_CONFLICT: not; what storage says,

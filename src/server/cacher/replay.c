@@ -268,6 +268,8 @@ static bool step_tail(struct vg_cache_watcher *w)
         return true;
     if (vg_watcher_go_live(w) < 0)
         vg_watcher_end(w, VG_END_INTERNAL, 0);
+    else if (w->sink->ops->live)
+        w->sink->ops->live(w->sink);
     return false;
 }
 

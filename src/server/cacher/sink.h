@@ -48,6 +48,9 @@ struct vg_sink_ops {
     /* The last call, at the end of a frame. oldest: with VG_END_EXPIRED, the oldest revision that a
      * watch may start from. */
     void (*end)(struct vg_sink *sink, enum vg_watch_end why, uint64_t oldest);
+    /* May be NULL. The watcher has caught up: after its initial events, and whenever it was behind.
+     * It must not be stopped from within. Kinds without a cache never say so. */
+    void (*live)(struct vg_sink *sink);
 };
 struct vg_sink {
     const struct vg_sink_ops *ops;
