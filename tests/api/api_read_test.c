@@ -1,0 +1,466 @@
+/* api_read_test.c - GET and LIST over real sockets, on the engine named by the first argument. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "json/json.h"
+
+static const char *engine;
+static struct vg_adrv d;
+static struct vg_reply reply;
+
+static int setup(void **state)
+{
+    (void)state;
+    struct vg_adrv_opts opts = {
+        .engine = engine, .storage = {.unsafe_no_fsync = true}, .cacher = {.fresh_ms = 200}};
+    vg_adrv_open(&d, &opts);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    vg_reply_done(&reply);
+    vg_adrv_close(&d);
+    return 0;
+}
+
+static void get(const char *target)
+{
+    vg_adrv_get(&d, target, &reply);
+}
+
+static void expect_body(int status, const char *wanted)
+{
+    assert_string_equal(reply.body.p, wanted);
+    assert_int_equal(reply.status, status);
+}
+
+static void expect_message(int status, const char *wanted)
+{
+    char text[2048];
+    const char *at = strstr(reply.body.p, "\"message\":");
+    assert_non_null(at);
+    at += 10 + strspn(at + 10, " ");
+    snprintf(text, sizeof text, "\"%s\"", wanted);
+    if (strncmp(at, text, strlen(text)) != 0)
+        assert_string_equal(reply.body.p, wanted);
+    assert_int_equal(reply.status, status);
+}
+
+/* "a b c": the names of the items; and what metadata says. */
+struct listed {
+    char names[4096];
+    char token[1024];
+    unsigned long long rev, remaining;
+    size_t n;
+};
+
+static struct listed listed(void)
+{
+    struct listed l = {.n = 0};
+    VG_AUTO(arena) arena;
+    struct vg_json *root;
+    vg_arena_init(&arena, 0, 0);
+    assert_int_equal(reply.status, 200);
+    assert_int_equal(vg_json_parse(&arena, vg_buf_slice(&reply.body), NULL, &root, NULL), 0);
+    struct vg_json *meta = vg_json_get_str(root, "metadata");
+    l.rev = strtoull(vg_json_text(vg_json_get_str(meta, "resourceVersion")).p, NULL, 10);
+    snprintf(l.token, sizeof l.token, "%.*s",
+             VG_SLICE_ARG(vg_json_text(vg_json_get_str(meta, "continue"))));
+    uint64_t remaining;
+    if (vg_json_to_uint64(vg_json_get_str(meta, "remainingItemCount"), &remaining) == 0)
+        l.remaining = remaining;
+    struct vg_json *items = vg_json_get_str(root, "items");
+    l.n = items->n;
+    VG_JSON_FOREACH_ITEM (it, items) {
+        struct vg_slice name =
+            vg_json_text(vg_json_get_str(vg_json_get_str(it, "metadata"), "name"));
+        size_t at = strlen(l.names);
+        if (at + name.n + 2 < sizeof l.names)
+            snprintf(l.names + at, sizeof l.names - at, "%s%.*s", at ? " " : "",
+                     VG_SLICE_ARG(name));
+    }
+    return l;
+}
+
+static struct listed list(const char *target)
+{
+    get(target);
+    return listed();
+}
+
+static const char *path(const char *fmt, ...) VG_PRINTF(1, 2);
+static const char *path(const char *fmt, ...)
+{
+    static char text[2048];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return text;
+}
+
+#define MAPS "/api/v1/namespaces/a/configmaps"
+
+/* ---- GET ---- */
+
+static void an_object_is_found(void **state)
+{
+    (void)state;
+    vg_rev rev = vg_adrv_config(&d, "a", "x", "v");
+    char wanted[256];
+    snprintf(wanted, sizeof wanted,
+             "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"x\","
+             "\"namespace\":\"a\",\"uid\":\"u-x\",\"resourceVersion\":\"%llu\"},\"data\":{\"k\":"
+             "\"v\"}}\n",
+             (unsigned long long)rev);
+    get(MAPS "/x");
+    expect_body(200, wanted);
+    assert_string_equal(vg_reply_field(&reply, "Content-Type"), "application/json");
+    assert_string_equal(vg_reply_field(&reply, "Cache-Control"), "no-cache, private");
+    assert_string_equal(vg_reply_field(&reply, "Audit-Id"), "00000000-0000-0000-0000-000000000000");
+    assert_non_null(vg_reply_field(&reply, "Content-Length"));
+    get(path(MAPS "/x?resourceVersion=%llu", (unsigned long long)rev));
+    expect_body(200, wanted);
+    get(MAPS "/x?resourceVersion=0");
+    expect_body(200, wanted);
+}
+
+static void absent_objects_are_404(void **state)
+{
+    (void)state;
+    get(MAPS "/none");
+    expect_message(404, "configmaps \\\"none\\\" not found");
+    get(MAPS "/Bad_Name%00x");
+    assert_int_equal(reply.status, 404);
+    get("/api/v1/namespaces/a/things");
+    expect_message(404, "the server could not find the requested resource");
+    vg_adrv_request(&d, "PUT", MAPS, NULL, "{}", &reply);
+    expect_message(405, "the server does not allow this method on the requested resource");
+    get("/apis/bogus.example.com/v1/things");
+    expect_body(404, "404 page not found\n");
+}
+
+static void bad_get_options_are_refused(void **state)
+{
+    (void)state;
+    vg_adrv_config(&d, "a", "x", "v");
+    get(MAPS "/x?resourceVersion=abc");
+    expect_message(500, "resourceVersion: Invalid value: \\\"abc\\\": strconv.ParseUint: parsing "
+                        "\\\"abc\\\": invalid syntax");
+    get(MAPS "/x?resourceVersion=999999");
+    assert_int_equal(reply.status, 504);
+    assert_string_equal(vg_reply_field(&reply, "Retry-After"), "1");
+    assert_non_null(strstr(reply.body.p, "Timeout: Too large resource version: 999999, current: "));
+    get(MAPS "/x?export=1");
+    expect_message(400, "the export parameter, deprecated since v1.14, is no longer supported");
+    get(MAPS "/x?timeout=5x");
+    expect_message(400, "invalid timeout specified in the request URL - time: unknown unit "
+                        "\\\"x\\\" in duration \\\"5x\\\"");
+}
+
+static void an_object_has_other_looks(void **state)
+{
+    (void)state;
+    vg_rev rev = vg_adrv_config(&d, "a", "x", "v");
+    char wanted[512];
+    get(MAPS "/x?pretty=1");
+    snprintf(wanted, sizeof wanted,
+             "{\n  \"kind\": \"ConfigMap\",\n  \"apiVersion\": \"v1\",\n  \"metadata\": {\n    "
+             "\"name\": \"x\",\n    \"namespace\": \"a\",\n    \"uid\": \"u-x\",\n    "
+             "\"resourceVersion\": \"%llu\"\n  },\n  \"data\": {\n    \"k\": \"v\"\n  }\n}",
+             (unsigned long long)rev);
+    expect_body(200, wanted);
+    vg_adrv_request(&d, "GET", MAPS "/x", "User-Agent: curl/8\r\n", NULL, &reply);
+    expect_body(200, wanted);
+    vg_adrv_request(&d, "GET", MAPS "/x",
+                    "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io\r\n",
+                    NULL, &reply);
+    snprintf(wanted, sizeof wanted,
+             "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{"
+             "\"name\":\"x\",\"namespace\":\"a\",\"uid\":\"u-x\",\"resourceVersion\":\"%llu\"}}\n",
+             (unsigned long long)rev);
+    expect_body(200, wanted);
+    vg_adrv_request(&d, "GET", MAPS "/x", "Accept: application/yaml\r\n", NULL, &reply);
+    snprintf(wanted, sizeof wanted,
+             "apiVersion: v1\ndata:\n  k: v\nkind: ConfigMap\nmetadata:\n  name: x\n  namespace: "
+             "a\n  resourceVersion: \"%llu\"\n  uid: u-x\n",
+             (unsigned long long)rev);
+    expect_body(200, wanted);
+    assert_string_equal(vg_reply_field(&reply, "Content-Type"), "application/yaml");
+}
+
+static void what_cannot_be_written_is_406(void **state)
+{
+    (void)state;
+    vg_adrv_request(&d, "GET", MAPS "/x", "Accept: text/plain\r\n", NULL, &reply);
+    assert_int_equal(reply.status, 406);
+    assert_non_null(strstr(reply.body.p, "\n  \"message\": \"406: Not Acceptable\\n\\nAvailable "
+                                         "representations: application/json, application/yaml, "
+                                         "application/vnd.kubernetes.protobuf\""));
+    vg_adrv_request(&d, "GET", MAPS, "Accept: application/*\r\n", NULL, &reply);
+    assert_int_equal(reply.status, 406);
+    vg_adrv_request(&d, "GET", MAPS,
+                    "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io\r\n",
+                    NULL, &reply);
+    expect_message(406, "you requested PartialObjectMetadata, but the requested object is a list "
+                        "(*core.ConfigMapList)");
+    vg_adrv_request(&d, "GET", MAPS,
+                    "Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json\r\n",
+                    NULL, &reply);
+    assert_int_equal(reply.status, 200);
+}
+
+/* ---- LIST ---- */
+
+static void a_list_has_its_items_in_order(void **state)
+{
+    (void)state;
+    get(MAPS);
+    assert_non_null(strstr(reply.body.p, "\"items\":[]}\n"));
+    vg_rev one = vg_adrv_config(&d, "a", "y", "1");
+    vg_adrv_config(&d, "a", "x", "2");
+    vg_rev last = vg_adrv_config(&d, "b", "z", "3");
+    struct listed l = list(MAPS);
+    assert_string_equal(l.names, "x y");
+    assert_true(l.rev >= last);
+    assert_non_null(strstr(reply.body.p, "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\","
+                                         "\"metadata\":{\"resourceVersion\":\""));
+    assert_non_null(strstr(reply.body.p, "\"items\":[{\"metadata\":{\"name\":\"x\""));
+    assert_non_null(vg_reply_field(&reply, "Content-Length"));
+    assert_string_equal(list("/api/v1/configmaps").names, "x y z");
+    assert_string_equal(list("/api/v1/configmaps?fieldSelector=metadata.namespace%3Db").names, "z");
+    assert_string_equal(list("/api/v1/configmaps?fieldSelector=metadata.name%3Dy").names, "y");
+    assert_string_equal(list("/api/v1/namespaces/none/configmaps").names, "");
+    l = list(
+        path(MAPS "?resourceVersion=%llu&resourceVersionMatch=Exact", (unsigned long long)one));
+    assert_string_equal(l.names, "y");
+    assert_int_equal(l.rev, one);
+    assert_true(list(path(MAPS "?resourceVersion=%llu", (unsigned long long)one)).rev >= last);
+}
+
+static void pages_are_exact(void **state)
+{
+    (void)state;
+    for (char c = 'a'; c <= 'g'; c++)
+        vg_adrv_config(&d, "a", (char[]){c, '\0'}, "v");
+    struct listed first = list(MAPS "?limit=3");
+    assert_string_equal(first.names, "a b c");
+    assert_int_equal(first.remaining, 4);
+    vg_adrv_delete(&d, "", "configmaps", "a", "d");
+    vg_adrv_config(&d, "a", "cc", "v");
+    struct listed second = list(path(MAPS "?limit=3&continue=%s", first.token));
+    assert_string_equal(second.names, "d e f");
+    assert_int_equal(second.rev, first.rev);
+    assert_int_equal(second.remaining, 1);
+    struct listed third = list(path(MAPS "?limit=3&continue=%s", second.token));
+    assert_string_equal(third.names, "g");
+    assert_string_equal(third.token, "");
+    assert_int_equal(third.remaining, 0);
+    assert_string_equal(list(MAPS "?limit=3&resourceVersion=0").names, "a b c cc e f g");
+    struct listed old = list(path(MAPS "?limit=2&resourceVersion=%llu", first.rev));
+    assert_int_equal(old.rev, first.rev);
+    assert_int_equal(old.remaining, 5);
+    struct listed some = list(MAPS "?limit=2&fieldSelector=metadata.name%21%3Da");
+    assert_string_equal(some.names, "b c");
+    assert_int_equal(some.remaining, 0);
+    assert_string_not_equal(some.token, "");
+    /* The same from another start, all of it. */
+    struct listed rest = list(path(MAPS "?continue=%s", first.token));
+    assert_string_equal(rest.names, "d e f g");
+}
+
+static void compacted_pages_are_410_with_a_way_on(void **state)
+{
+    (void)state;
+    for (char c = 'a'; c <= 'd'; c++)
+        vg_adrv_config(&d, "a", (char[]){c, '\0'}, "v");
+    struct listed first = list(MAPS "?limit=2");
+    vg_rev last = 0;
+    for (int i = 0; i < 300; i++) /* beyond what the hot tail keeps */
+        last = vg_adrv_config(&d, "a", "d", "w");
+    vg_adrv_compact(&d, last);
+    /* Of a revision that is compacted and out of the hot tail. */
+    get(MAPS "?resourceVersion=2&resourceVersionMatch=Exact");
+    if (reply.status != 200)
+        expect_message(410, "The resourceVersion for the provided list is too old.");
+    char token[1024];
+    snprintf(token, sizeof token, "%s", first.token);
+    get(path(MAPS "?limit=2&continue=%s", token));
+    if (reply.status == 410) {
+        assert_non_null(strstr(reply.body.p, "The provided continue parameter is too old"));
+        const char *at = strstr(reply.body.p, "\"continue\":\"");
+        assert_non_null(at);
+        snprintf(token, sizeof token, "%.*s", (int)strcspn(at + 12, "\""), at + 12);
+        struct listed l = list(path(MAPS "?continue=%s", token));
+        assert_string_equal(l.names, "c d");
+        assert_true(l.rev >= last);
+    }
+}
+
+static void bad_list_options_are_refused(void **state)
+{
+    (void)state;
+    get(MAPS "?continue=bogus");
+    expect_message(400, "invalid continue token: continue key is not valid: illegal base64 data at "
+                        "input byte 4");
+    get(MAPS "?continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhXHUwMDAwIn0&"
+             "resourceVersion=1");
+    expect_message(400, "specifying resource version is not allowed when using continue");
+    get(MAPS "?resourceVersion=abc");
+    expect_message(400, "invalid resource version: resourceVersion: Invalid value: \\\"abc\\\": "
+                        "strconv.ParseUint: parsing \\\"abc\\\": invalid syntax");
+    get(MAPS "?resourceVersion=999999&resourceVersionMatch=Exact");
+    assert_int_equal(reply.status, 504);
+    get(MAPS "?resourceVersion=999999&resourceVersionMatch=NotOlderThan&limit=1");
+    assert_int_equal(reply.status, 504);
+    assert_string_equal(vg_reply_field(&reply, "Retry-After"), "1");
+    get(MAPS "?limit=x");
+    expect_message(400, "strconv.ParseInt: parsing \\\"x\\\": invalid syntax");
+    get(MAPS "?sendInitialEvents=1");
+    assert_int_equal(reply.status, 422);
+}
+
+static void put_pod(unsigned i, const char *node, size_t size)
+{
+    VG_AUTO(buf) json = {0};
+    char name[32], padding[8192];
+    snprintf(name, sizeof name, "p-%05u", i);
+    memset(padding, 'x', sizeof padding);
+    assert_int_equal(
+        vg_buf_printf(&json,
+                      "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\","
+                      "\"namespace\":\"a\",\"uid\":\"u\",\"labels\":{\"i\":\"%u\"}},\"spec\":{"
+                      "\"nodeName\":\"%s\",\"pad\":\"%.*s\"}}%c",
+                      name, i, node, (int)size, padding, '\0'),
+        0);
+    vg_adrv_put(&d, "", "pods", "a", name, json.p);
+}
+
+static void large_lists_are_streamed(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 400; i++)
+        put_pod(i, i % 4 ? "n1" : "n2", 2000);
+    struct listed l = list("/api/v1/pods");
+    assert_int_equal(l.n, 400);
+    assert_false(reply.is_cut);
+    assert_string_equal(vg_reply_field(&reply, "Transfer-Encoding"), "chunked");
+    assert_int_equal(list("/api/v1/pods?fieldSelector=spec.nodeName%3Dn2").n, 100);
+    assert_int_equal(list("/api/v1/pods?labelSelector=i%20in%20(3,7)").n, 2);
+    assert_int_equal(list("/api/v1/pods?limit=150").n, 150);
+    l = list("/api/v1/pods?limit=60&fieldSelector=spec.nodeName%3Dn2");
+    assert_int_equal(l.n, 60);
+    assert_int_equal(
+        list(path("/api/v1/pods?fieldSelector=spec.nodeName%%3Dn2&continue=%s", l.token)).n, 40);
+    assert_int_equal(list("/api/v1/pods?pretty=1").n, 400);
+    assert_non_null(strstr(reply.body.p, "\n      \"metadata\": {\n        \"name\": \"p-00000\""));
+    vg_adrv_request(&d, "GET", "/api/v1/pods",
+                    "Accept: application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io\r\n",
+                    NULL, &reply);
+    assert_int_equal(listed().n, 400);
+    assert_non_null(strstr(reply.body.p, "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":"
+                                         "\"meta.k8s.io/v1\""));
+    vg_adrv_request(&d, "GET", "/api/v1/pods", "Accept: application/yaml\r\n", NULL, &reply);
+    assert_int_equal(strncmp(reply.body.p, "apiVersion: v1\nitems:\n- metadata:\n", 33), 0);
+    assert_non_null(strstr(reply.body.p, "\nkind: PodList\nmetadata:\n  resourceVersion: \""));
+}
+
+static void events_come_from_storage(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 1200; i++) {
+        VG_AUTO(buf) json = {0};
+        char name[32];
+        snprintf(name, sizeof name, "e-%05u", i);
+        assert_int_equal(
+            vg_buf_printf(&json,
+                          "{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\","
+                          "\"namespace\":\"a\"},\"reason\":\"r%u\",\"message\":\"%0200u\"}%c",
+                          name, i % 10, i, '\0'),
+            0);
+        vg_adrv_put(&d, "", "events", "a", name, json.p);
+    }
+    struct listed l = list("/api/v1/namespaces/a/events");
+    assert_int_equal(l.n, 1200);
+    assert_int_equal(list("/api/v1/events?fieldSelector=reason%3Dr3").n, 120);
+    l = list("/api/v1/events?limit=700");
+    assert_int_equal(l.n, 700);
+    assert_int_equal(l.remaining, 500);
+    unsigned long long rev = l.rev;
+    l = list(path("/api/v1/events?limit=700&continue=%s", l.token));
+    assert_int_equal(l.n, 500);
+    assert_int_equal(l.rev, rev);
+    l = list("/api/v1/events?limit=7&fieldSelector=reason%3Dr3");
+    assert_int_equal(l.n, 7);
+    assert_int_equal(l.remaining, 0);
+    assert_int_equal(list(path("/api/v1/events?fieldSelector=reason%%3Dr3&continue=%s", l.token)).n,
+                     113);
+    get("/api/v1/namespaces/a/events/e-00007");
+    assert_int_equal(reply.status, 200);
+    get("/api/v1/events?resourceVersion=999999");
+    assert_int_equal(reply.status, 504);
+    assert_null(vg_reply_field(&reply, "Retry-After"));
+}
+
+static void large_lists_are_compressed(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 400; i++)
+        put_pod(i, "n", 2000);
+    get("/api/v1/pods");
+    VG_AUTO(buf) plain = {0};
+    assert_int_equal(vg_buf_append_slice(&plain, vg_buf_slice(&reply.body)), 0);
+    vg_adrv_request(&d, "GET", "/api/v1/pods", "Accept-Encoding: gzip\r\n", NULL, &reply);
+    assert_string_equal(vg_reply_field(&reply, "Content-Encoding"), "gzip");
+    assert_string_equal(vg_reply_field(&reply, "Vary"), "Accept-Encoding");
+    assert_false(reply.is_cut);
+    /* By the real program. */
+    const char *dir = vg_test_tmpdir();
+    char file[512], command[1024];
+    snprintf(file, sizeof file, "%s/list.gz", dir);
+    FILE *f = fopen(file, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(reply.body.p, 1, reply.body.n, f), reply.body.n);
+    fclose(f);
+    snprintf(command, sizeof command, "gzip -dc %s", file);
+    FILE *p = popen(command, "r");
+    VG_AUTO(buf) unpacked = {0};
+    char bytes[65536];
+    size_t n;
+    while ((n = fread(bytes, 1, sizeof bytes, p)))
+        assert_int_equal(vg_buf_append(&unpacked, bytes, n), 0);
+    assert_int_equal(pclose(p), 0);
+    assert_int_equal(unpacked.n, plain.n);
+    assert_memory_equal(unpacked.p, plain.p, plain.n);
+    vg_test_tmpdir_remove(dir);
+    vg_adrv_request(&d, "GET", "/api/v1/pods?pretty=1", "Accept-Encoding: gzip\r\n", NULL, &reply);
+    assert_string_equal(vg_reply_field(&reply, "Content-Encoding"), "gzip");
+    vg_adrv_request(&d, "GET", "/api/v1/pods?limit=10", "Accept-Encoding: gzip\r\n", NULL, &reply);
+    assert_null(vg_reply_field(&reply, "Content-Encoding"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_object_is_found),
+        TEST(absent_objects_are_404),
+        TEST(bad_get_options_are_refused),
+        TEST(an_object_has_other_looks),
+        TEST(what_cannot_be_written_is_406),
+        TEST(a_list_has_its_items_in_order),
+        TEST(pages_are_exact),
+        TEST(compacted_pages_are_410_with_a_way_on),
+        TEST(bad_list_options_are_refused),
+        TEST(large_lists_are_streamed),
+        TEST(large_lists_are_compressed),
+        TEST(events_come_from_storage),
+    };
+    engine = argc > 1 ? argv[1] : "mem";
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,343 @@
+/* driver.c - a server in the test's process. */
+#include "driver.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct vg_adrv_loop {
+    struct vg_adrv *d;
+    struct vg_loop *loop;
+    struct vg_api_loop *api;
+    struct vg_http_server *server;
+};
+
+static void must(int r, const char *what)
+{
+    if (r >= 0)
+        return;
+    fprintf(stderr, "driver: %s: %s\n", what, vg_err_name(r));
+    abort();
+}
+
+/* ---- requests ---- */
+
+struct request {
+    struct vg_api_call call;
+    struct vg_target target;
+    char decoded[];
+};
+
+static const struct vg_api_user everybody = {.name = {"test", 4}};
+
+static struct vg_adrv_loop *loop_of(struct vg_adrv *d, struct vg_http_exchange *x)
+{
+    for (size_t i = 0; i < d->n_loops; i++)
+        if (d->loops[i].loop == vg_http_loop(x))
+            return &d->loops[i];
+    abort();
+}
+
+static void on_done(struct vg_api_call *call)
+{
+    struct request *q = VG_CONTAINER_OF(call, struct request, call);
+    vg_arena_done(&call->arena);
+    vg_free(q);
+}
+
+static void answer_text(struct vg_http_exchange *x, int status, const char *text)
+{
+    struct vg_slice body = vg_slice_str(text);
+    struct vg_http_head head = {.status = status, .length = body.n};
+    if (vg_http_respond(x, &head) == 0 && vg_http_write(x, &body, 1, NULL) >= 0)
+        vg_http_end(x);
+}
+
+static void on_request(struct vg_http_exchange *x, void *arg)
+{
+    struct vg_adrv *d = arg;
+    const struct vg_http_request *r = vg_http_request(x);
+    struct request *q = vg_malloc(sizeof *q + r->target.n);
+    if (!q)
+        abort();
+    if (vg_target_parse(r->method, r->target, q->decoded, &q->target, NULL) < 0 ||
+        q->target.type == VG_TARGET_OTHER) {
+        vg_free(q);
+        answer_text(x, 404, "404 page not found\n");
+        return;
+    }
+    q->call = (struct vg_api_call){.x = x,
+                                   .loop = loop_of(d, x)->api,
+                                   .target = &q->target,
+                                   .user = &everybody,
+                                   .audit_id = "00000000-0000-0000-0000-000000000000",
+                                   .done = on_done};
+    vg_arena_init(&q->call.arena, 0, 0);
+    vg_http_set_user(x, q);
+    vg_api_serve(&q->call);
+}
+
+static void on_drained(struct vg_http_exchange *x, void *arg)
+{
+    struct request *q = vg_http_user(x);
+    (void)arg;
+    if (q)
+        vg_api_on_drained(&q->call);
+}
+
+static void on_progress(struct vg_http_exchange *x, size_t n, void *arg)
+{
+    struct request *q = vg_http_user(x);
+    (void)arg;
+    if (q)
+        vg_api_on_progress(&q->call, n);
+}
+
+static void on_closed(struct vg_http_exchange *x, int err, void *arg)
+{
+    struct request *q = vg_http_user(x);
+    (void)arg;
+    if (q)
+        vg_api_on_closed(&q->call, err);
+}
+
+static void on_head(struct vg_http_exchange *x, void *arg)
+{
+    (void)x;
+    (void)arg;
+}
+
+/* ---- calls on a loop ---- */
+
+struct errand {
+    struct vg_mail mail;
+    struct vg_api_loop *l;
+    void (*fn)(struct vg_api_loop *l, void *arg);
+    void *arg;
+    uv_sem_t done;
+};
+
+static void run_errand(struct vg_mail *mail)
+{
+    struct errand *e = VG_CONTAINER_OF(mail, struct errand, mail);
+    e->fn(e->l, e->arg);
+    uv_sem_post(&e->done);
+}
+
+void vg_adrv_call(struct vg_adrv *d, size_t loop, void (*fn)(struct vg_api_loop *l, void *arg),
+                  void *arg)
+{
+    struct errand e = {.mail = {.run = run_errand}, .l = d->loops[loop].api, .fn = fn, .arg = arg};
+    must(uv_sem_init(&e.done, 0), "semaphore");
+    vg_loop_post(d->loops[loop].loop, &e.mail);
+    uv_sem_wait(&e.done);
+    uv_sem_destroy(&e.done);
+}
+
+/* ---- opening ---- */
+
+static void open_storage(struct vg_adrv *d, const struct vg_adrv_opts *opts)
+{
+    struct vg_storage_opts so = opts->storage;
+    struct vg_status why;
+    bool is_mem = !opts->engine || strcmp(opts->engine, "mem") == 0;
+    so.size = sizeof so;
+    if (!is_mem)
+        so.dir = d->dir = vg_test_tmpdir();
+    must(is_mem ? vg_storage_open_mem(&so, &d->storage, &why)
+                : vg_storage_open_lmdb(&so, &d->storage, &why),
+         "storage");
+}
+
+static void open_cacher(struct vg_adrv *d, const struct vg_adrv_opts *opts)
+{
+    struct vg_cacher_opts co = opts->cacher;
+    co.storage = d->storage;
+    co.make_form = vg_api_make_form;
+    must(vg_api_cache_kinds(NULL, &co.kinds, &co.n_kinds), "kinds");
+    must(vg_loop_new(vg_clock_system(), &d->feed), "feed loop");
+    must(vg_cacher_open(&co, d->feed, &d->cacher), "cacher");
+    must(vg_loop_start(d->feed, "feed"), "feed thread");
+    while (!vg_cacher_is_ready(d->cacher))
+        uv_sleep(1);
+}
+
+static void open_loop(struct vg_adrv *d, size_t i)
+{
+    struct vg_adrv_loop *l = &d->loops[i];
+    l->d = d;
+    must(vg_loop_new(vg_clock_system(), &l->loop), "loop");
+    must(vg_api_loop_open(d->api, l->loop, &l->api), "api loop");
+    must(vg_http_server_new(d->shared, l->loop, &l->server), "server");
+    must(vg_http_server_listen(l->server, d->listener, NULL), "listen");
+}
+
+void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts)
+{
+    static const struct vg_adrv_opts defaults;
+    struct vg_status why;
+    opts = opts ? opts : &defaults;
+    memset(d, 0, sizeof *d);
+    open_storage(d, opts);
+    must(vg_loop_new(vg_clock_system(), &d->own), "own loop");
+    open_cacher(d, opts);
+    struct vg_api_opts ao = opts->api;
+    d->metrics = vg_metrics_new();
+    ao.storage = d->storage;
+    ao.cacher = d->cacher;
+    ao.metrics = d->metrics;
+    must(vg_api_new(&ao, &d->api), "api");
+    d->handler = (struct vg_http_handler){.on_head = on_head,
+                                          .on_request = on_request,
+                                          .on_drained = on_drained,
+                                          .on_progress = on_progress,
+                                          .on_closed = on_closed,
+                                          .arg = d};
+    struct vg_http_shared_opts ho = {.limits = opts->limits, .handler = &d->handler};
+    must(vg_http_shared_new(&ho, &d->shared), "http");
+    must(vg_listener_open("127.0.0.1", 0, &d->listener, &why), "listener");
+    d->port = vg_listener_port(d->listener);
+    d->n_loops = opts->n_loops ? opts->n_loops : 1;
+    d->loops = vg_calloc(d->n_loops, sizeof *d->loops);
+    for (size_t i = 0; i < d->n_loops; i++)
+        open_loop(d, i);
+    for (size_t i = 0; i < d->n_loops; i++)
+        must(vg_loop_start(d->loops[i].loop, "serve"), "thread");
+}
+
+/* ---- closing ---- */
+
+static void close_loop(struct vg_adrv_loop *l)
+{
+    vg_loop_stop(l->loop);
+    vg_api_loop_drain(l->api);
+    vg_http_server_free(l->server);
+    for (int i = 0; i < 100; i++) /* what storage and workers still owe */
+        vg_loop_turn(l->loop, false);
+    vg_api_loop_close(l->api);
+    vg_loop_turn(l->loop, false);
+}
+
+void vg_adrv_close(struct vg_adrv *d)
+{
+    bool is_done = false;
+    for (size_t i = 0; i < d->n_loops; i++)
+        close_loop(&d->loops[i]);
+    vg_api_free(d->api);
+    vg_loop_stop(d->feed);
+    vg_cacher_close(d->cacher, &is_done);
+    vg_loop_turn_until(d->feed, &is_done);
+    vg_storage_close(d->storage);
+    for (size_t i = 0; i < d->n_loops; i++) {
+        vg_loop_turn(d->loops[i].loop, false);
+        vg_loop_free(d->loops[i].loop);
+    }
+    vg_loop_turn(d->feed, false);
+    vg_loop_free(d->feed);
+    vg_loop_turn(d->own, false);
+    vg_loop_free(d->own);
+    vg_listener_free(d->listener);
+    vg_http_shared_free(d->shared);
+    vg_metrics_free(d->metrics);
+    vg_free(d->loops);
+    if (d->dir)
+        vg_test_tmpdir_remove(d->dir);
+}
+
+/* ---- behind the server's back ---- */
+
+struct write {
+    struct vg_txn txn;
+    struct vg_op op;
+    bool is_done;
+};
+
+static void on_written(struct vg_store_req *req)
+{
+    VG_CONTAINER_OF(req, struct write, txn.req)->is_done = true;
+}
+
+static vg_rev commit(struct vg_adrv *d, enum vg_op_type type, struct vg_rec *take_rec)
+{
+    struct write w = {.op = {.type = type, .rec = take_rec, .expect = VG_EXPECT_ANY}};
+    w.txn = (struct vg_txn){.req = {.loop = d->own, .done = on_written}, .ops = &w.op, .n_ops = 1};
+    must(vg_storage_txn(d->storage, &w.txn), "txn");
+    vg_loop_turn_until(d->own, &w.is_done);
+    must(w.txn.req.err, "txn");
+    vg_rev rev = w.txn.req.rev;
+    vg_txn_done(&w.txn);
+    return rev;
+}
+
+static const struct vg_kind *find_kind(const char *group, const char *resource)
+{
+    const struct vg_kind *k =
+        vg_kind_find(vg_slice_str(group), VG_SLICE_LIT("v1"), vg_slice_str(resource));
+    must(k ? 0 : VIGIL_E_NOT_FOUND, resource);
+    return k;
+}
+
+static struct vg_obj_key key_of(const struct vg_kind *k, const char *ns, const char *name)
+{
+    struct vg_obj_key key;
+    must(vg_obj_key_make(vg_slice_str(k->prefix), vg_slice_str(ns), vg_slice_str(name), &key),
+         "key");
+    return key;
+}
+
+vg_rev vg_adrv_put(struct vg_adrv *d, const char *group, const char *resource, const char *ns,
+                   const char *name, const char *json)
+{
+    const struct vg_kind *k = find_kind(group, resource);
+    struct vg_obj_key key = key_of(k, ns, name);
+    VG_AUTO(obj_sealed) sealed;
+    VG_AUTO(arena) arena;
+    vg_obj_sealed_init(&sealed);
+    vg_arena_init(&arena, 0, 0);
+    must(vg_obj_seal_text(k->fields, vg_slice_str(json), &arena, &sealed, NULL), "seal");
+    struct vg_rec *rec;
+    must(vg_rec_new(VG_REC_PUT, vg_obj_key_slice(&key), vg_buf_slice(&sealed.header),
+                    vg_buf_slice(&sealed.value), &rec),
+         "record");
+    return commit(d, VG_OP_PUT, rec);
+}
+
+vg_rev vg_adrv_delete(struct vg_adrv *d, const char *group, const char *resource, const char *ns,
+                      const char *name)
+{
+    struct vg_obj_key key = key_of(find_kind(group, resource), ns, name);
+    struct vg_rec *rec;
+    must(vg_rec_new(VG_REC_DELETE, vg_obj_key_slice(&key), vg_slice("", 0), vg_slice("", 0), &rec),
+         "record");
+    return commit(d, VG_OP_DELETE, rec);
+}
+
+vg_rev vg_adrv_config(struct vg_adrv *d, const char *ns, const char *name, const char *data)
+{
+    VG_AUTO(buf) json = {0};
+    must(vg_buf_printf(&json,
+                       "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
+                       "\"%s\",\"namespace\":\"%s\",\"uid\":\"u-%s\"},\"data\":{\"k\":\"%s\"}}%c",
+                       name, ns, name, data, '\0'),
+         "text");
+    return vg_adrv_put(d, "", "configmaps", ns, name, json.p);
+}
+
+struct compaction {
+    struct vg_compact compact;
+    bool is_done;
+};
+
+static void on_compacted(struct vg_store_req *req)
+{
+    VG_CONTAINER_OF(req, struct compaction, compact.req)->is_done = true;
+}
+
+void vg_adrv_compact(struct vg_adrv *d, vg_rev rev)
+{
+    struct compaction c = {.compact = {.req = {.loop = d->own, .done = on_compacted}, .at = rev}};
+    must(vg_storage_compact(d->storage, &c.compact), "compact");
+    vg_loop_turn_until(d->own, &c.is_done);
+    must(c.compact.req.err, "compact");
+}

@@ -1,0 +1,100 @@
+/* driver.h - storage, cacher, api and HTTP servers in one process, and a small blocking client.
+ * The server runs on threads of its own with the system's clock; tests talk to it over loopback
+ * sockets. Whoever connects may do everything: server/http is not part of it. What cannot be done
+ * ends the process. Thread: the test's. */
+#ifndef VG_TESTS_API_DRIVER_H
+#define VG_TESTS_API_DRIVER_H
+
+#include "base/metrics.h"
+#include "net/server.h"
+#include "server/api/api.h"
+#include "test_support.h"
+
+#define VG_ADRV_LOOPS_MAX 4u
+
+struct vg_adrv_loop;
+
+struct vg_adrv {
+    struct vg_storage *storage;
+    struct vg_loop *feed, *own; /* own: turned by the driver's calls, for its own writes */
+    struct vg_cacher *cacher;
+    struct vg_metrics *metrics;
+    struct vg_api *api;
+    struct vg_http_handler handler;
+    struct vg_http_shared *shared;
+    struct vg_listener *listener;
+    struct vg_adrv_loop *loops;
+    size_t n_loops;
+    uint16_t port;
+    const char *dir;
+};
+
+struct vg_adrv_opts {
+    const char *engine;             /* NULL: mem */
+    size_t n_loops;                 /* 0: 1 */
+    struct vg_storage_opts storage; /* dir and size are the driver's */
+    struct vg_cacher_opts cacher;   /* limits alone */
+    struct vg_api_opts api;         /* limits alone */
+    struct vg_http_limits limits;
+};
+/* The cache is ready when it returns. opts may be NULL. */
+void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts);
+void vg_adrv_close(struct vg_adrv *d);
+/* Run fn(arg) on a serving loop and wait for it. */
+void vg_adrv_call(struct vg_adrv *d, size_t loop, void (*fn)(struct vg_api_loop *l, void *arg),
+                  void *arg);
+
+/* ---- behind the server's back ---- */
+
+/* Seal and store an object; its revision. */
+vg_rev vg_adrv_put(struct vg_adrv *d, const char *group, const char *resource, const char *ns,
+                   const char *name, const char *json);
+vg_rev vg_adrv_delete(struct vg_adrv *d, const char *group, const char *resource, const char *ns,
+                      const char *name);
+void vg_adrv_compact(struct vg_adrv *d, vg_rev rev);
+/* A config map with these data; its revision. */
+vg_rev vg_adrv_config(struct vg_adrv *d, const char *ns, const char *name, const char *data);
+
+/* ---- a client ---- */
+
+struct vg_reply {
+    int status;
+    bool is_cut;        /* it ended before its end */
+    struct vg_buf head; /* all header lines, NUL-terminated */
+    struct vg_buf body; /* without chunks, NUL-terminated (n does not count it) */
+};
+void vg_reply_done(struct vg_reply *r);
+static inline void vg_reply_cleanup(struct vg_reply *r)
+{
+    vg_reply_done(r);
+}
+/* The value of a header line, or NULL; valid until the next call. */
+const char *vg_reply_field(const struct vg_reply *r, const char *name);
+
+/* One request on a connection of its own. headers: lines that end with \r\n, or NULL. body: NULL
+ * for none. What *ret held before is dropped; zeroed to start. */
+void vg_adrv_request(struct vg_adrv *d, const char *method, const char *target, const char *headers,
+                     const char *body, struct vg_reply *ret);
+static inline void vg_adrv_get(struct vg_adrv *d, const char *target, struct vg_reply *ret)
+{
+    vg_adrv_request(d, "GET", target, NULL, NULL, ret);
+}
+
+/* A stream that is read as it comes. */
+struct vg_stream {
+    int fd;
+    int status;
+    struct vg_buf head, in, body, line;
+    bool is_chunked, is_over;
+    bool is_cut;   /* it ended before its end */
+    uint64_t left; /* of this chunk, or of the body */
+};
+/* Returns when the head is there. */
+void vg_stream_open(struct vg_adrv *d, const char *target, const char *headers,
+                    struct vg_stream *ret);
+/* The next line of the body without its end, or NULL at the end of the stream. NUL-terminated,
+ * valid until the next call. */
+const char *vg_stream_line(struct vg_stream *s);
+void vg_stream_close(struct vg_stream *s);
+
+#endif
