@@ -3,7 +3,7 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-benches=(json object storage tree cacher)
+benches=(json object storage tree cacher net)
 
 ran=0 failed=0
 mkdir -p build/bench

@@ -27,7 +27,8 @@ static void refuse(struct vg_h1 *h, int status, const char *why)
     h->is_ending = true;
     h->is_keep_alive = false;
     vg_pace_stop(&h->x.pace);
-    vg_exchange_refuse(&h->x, status, why);
+    if (!h->x.has_responded) /* else the answer that is on its way stays the answer */
+        vg_exchange_refuse(&h->x, status, why);
 }
 
 /* ---- receiving ---- */
