@@ -1,6 +1,9 @@
 /* h2_limits_test.c - HTTP/2 clients that are slow, greedy, broken or hostile: each costs itself. */
 #include "h2_world.h"
 
+#include <malloc.h>
+#include <unistd.h>
+
 #include "conn_int.h"
 
 static struct vg_world w;
@@ -475,6 +478,103 @@ static void a_lack_of_memory_ends_streams_or_the_connection(void **state)
     }
 }
 
+static struct vg_conn *detached(void)
+{
+    struct vg_conn *conn;
+    assert_int_equal(vg_conn_new_detached(w.server, &conn), 0);
+    assert_int_equal(vg_h2_new(conn, &conn->codec), 0);
+    vg_conn_feed(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
+    return conn;
+}
+
+/* "All of the answer left" means that the socket took it. */
+static void an_answer_is_not_over_before_it_has_left(void **state)
+{
+    (void)state;
+    VG_AUTO(buf) b = {0};
+    put_frame(&b, NGHTTP2_HEADERS, END_STREAM | END_HEADERS, 1, get_block, N_GET_BLOCK);
+    for (int round = 0; round < 2; round++) {
+        struct vg_conn *conn = detached();
+        struct vg_seen *seen = &w.seen[w.n_seen];
+        vg_conn_feed(conn, b.p, b.n);
+        vg_conn_turn(conn);
+        assert_true(conn->out.n > 20);
+        vg_conn_took(conn, conn->out.n - 1);
+        vg_conn_turn(conn);
+        assert_int_equal(seen->n_closed, 0);
+        if (round == 0) {
+            vg_conn_took(conn, 1);
+            assert_int_equal(seen->n_closed, 1);
+        }
+        vg_conn_free_detached(conn, VIGIL_E_CANCELED);
+        assert_int_equal(seen->closed_err, round == 0 ? 0 : VIGIL_E_CANCELED);
+    }
+}
+
+/* What is ready beyond the connection's share stays with its stream. */
+static void the_output_of_a_connection_is_bounded(void **state)
+{
+    (void)state;
+    VG_AUTO(buf) b = {0};
+    struct vg_slice v = vg_slice(vg_world_block, 60000);
+    struct vg_conn *conn = detached();
+    put_frame(&b, NGHTTP2_SETTINGS, 0, 0, "\0\4\x7f\xff\xff\xff", 6);
+    put_frame(&b, NGHTTP2_WINDOW_UPDATE, 0, 0, "\x7f\xff\0\0", 4);
+    for (uint32_t i = 0; i < 50; i++)
+        put_frame(&b, NGHTTP2_HEADERS, END_STREAM | END_HEADERS, 1 + 2 * i,
+                  "\x82\x86\x04\x06/watch\x01\x01x", 13);
+    vg_conn_feed(conn, b.p, b.n);
+    for (size_t i = 0; i < 50; i++)
+        assert_int_equal(vg_http_write(w.seen[i].x, &v, 1, &vg_world_pin), VG_HTTP_OPEN);
+    size_t total = 0;
+    for (vg_conn_turn(conn); conn->out.n > 0; vg_conn_turn(conn)) {
+        assert_true(conn->out.n < VG_CONN_OUT_MAX + 16384 + 9);
+        total += conn->out.n;
+        vg_conn_took(conn, conn->out.n);
+    }
+    assert_in_range(total, 50 * 60000, 50 * 60200);
+    for (size_t i = 0; i < 50; i++)
+        assert_int_equal(w.seen[i].n_progress, 60000);
+    vg_conn_free_detached(conn, VIGIL_E_CANCELED);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+
+/* All that a watch costs here while nothing happens: nghttp2's stream, ours, and what the queues
+ * keep. */
+static void a_quiet_watch_takes_less_than_a_kilobyte(void **state)
+{
+    (void)state;
+#ifdef IS_SANITIZED
+    skip(); /* another allocator */
+#endif
+    static const char watch[] = "\x82\x86\x04\x06/watch\x01\x01x";
+    enum { N = 900 };
+    struct vg_conn *conn = detached();
+    size_t before = 0;
+    for (uint32_t i = 0; i < 10 + N; i++) {
+        if (i == 10)
+            before = mallinfo2().uordblks;
+        VG_AUTO(buf) b = {0};
+        put_frame(&b, NGHTTP2_HEADERS, END_STREAM | END_HEADERS, 1 + 2 * i, watch,
+                  sizeof(watch) - 1);
+        vg_conn_feed(conn, b.p, b.n);
+        vg_conn_turn(conn);
+        vg_conn_took(conn, conn->out.n);
+    }
+    assert_int_equal(w.n_seen, 10 + N);
+    size_t each = (mallinfo2().uordblks - before) / N;
+    print_message("%zu bytes\n", each);
+    assert_in_range(each, 300, 1024);
+    vg_conn_free_detached(conn, VIGIL_E_CANCELED);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define OWN(f) cmocka_unit_test_teardown(f, teardown)
 int main(void)
@@ -503,6 +603,9 @@ int main(void)
         T(an_idle_connection_is_closed),
         T(a_quiet_watch_is_not_idle),
         T(a_lack_of_memory_ends_streams_or_the_connection),
+        T(an_answer_is_not_over_before_it_has_left),
+        T(the_output_of_a_connection_is_bounded),
+        T(a_quiet_watch_takes_less_than_a_kilobyte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

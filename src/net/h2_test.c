@@ -322,6 +322,19 @@ static void a_list_does_not_hold_watches_back(void **state)
     assert_int_equal(w.seen[1].closed_err, 0);
 }
 
+/* One has 900 KB ready at once, the other a word: it does not wait for all of it. */
+static void streams_take_turns(void **state)
+{
+    (void)state;
+    open_watches(2);
+    struct vg_slice v = vg_slice(vg_world_block, 900000);
+    assert_int_equal(vg_http_write(w.seen[0].x, &v, 1, &vg_world_pin), VG_HTTP_FULL);
+    assert_int_equal(write_text(&w.seen[1], "event"), VG_HTTP_OPEN);
+    VG_WORLD_UNTIL(&w, &c, c.streams[1]->body.n == 5);
+    assert_in_range(c.streams[0]->body.n, 1, 400000);
+    VG_WORLD_UNTIL(&w, &c, c.streams[0]->body.n == 900000);
+}
+
 /* ---- drain ---- */
 
 static void on_drained(void *arg)
@@ -396,6 +409,7 @@ int main(void)
         T(a_stream_whose_window_is_shut_stalls_alone),
         T(the_window_of_the_connection_is_respected),
         T(a_list_does_not_hold_watches_back),
+        T(streams_take_turns),
         T(drain_lets_streams_end),
         T(drain_does_not_wait_for_clients_that_answer_nothing),
         T(an_idle_connection_drains_at_once),

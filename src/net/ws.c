@@ -100,6 +100,8 @@ static int accept_text(struct vg_slice key, char ret_text[32])
     char text[KEY_LEN + sizeof(ACCEPT_GUID)];
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned n;
+    if (VG_NEVER(key.n != KEY_LEN)) /* vg_ws_is_upgrade said that it is */
+        return VIGIL_E_INVALID;
     memcpy(text, key.p, KEY_LEN);
     memcpy(text + KEY_LEN, ACCEPT_GUID, sizeof(ACCEPT_GUID));
     if (EVP_Digest(text, sizeof(text) - 1, digest, &n, EVP_sha1(), NULL) != 1 || n != 20)
