@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# node.sh <vigild> <cache> - @kubernetes/client-node and its informer, through a kill -9 of the
+# server.
+. "$(dirname "$0")/lib.sh"
+command -v node npm >/dev/null || skip "no node and npm"
+node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)' || skip "node is older than 18"
+version=1.4.0
+get_node() {
+    rm -rf "$cache/node"
+    mkdir -p "$cache/node"
+    cd "$cache/node"
+    printf '{"private":true}\n' >package.json
+    HOME=$home npm install --no-audit --no-fund "@kubernetes/client-node@$version"
+}
+get node
+# Modules are looked up from where the file is.
+cp "$here/informer.mjs" "$cache/node/informer.mjs"
+start_server
+
+mkfifo commands
+node "$cache/node/informer.mjs" "$KUBECONFIG" <commands >seen 2>informer.err &
+background+=($!)
+exec 8>commands
+# say COMMAND TEXT: tell the informer's program to do something, and wait until it saw the result.
+say() {
+    last="informer: $1"
+    echo "$1" >&8
+    cat seen >out
+    until_true 20 grep -qxF -- "$2" seen || { cat seen >out; cat informer.err >err; fail "no: $2"; }
+}
+
+say 'create a 1' 'add a 1'
+say 'patch a 2' 'update a 2'
+say 'create b 1' 'add b 1'
+say 'delete b' 'delete b'
+kill_server
+start_server
+say 'patch a 3' 'update a 3'
+say 'create c 1' 'add c 1'
+say 'lists' 'lists 1'
+stop_server
+echo "the informer of client-node follows, also through a kill"
