@@ -135,6 +135,18 @@ void vg_adrv_call(struct vg_adrv *d, size_t loop, void (*fn)(struct vg_api_loop 
     uv_sem_destroy(&e.done);
 }
 
+static void drain_loop(struct vg_api_loop *l, void *arg)
+{
+    (void)arg;
+    vg_api_loop_drain(l);
+}
+
+void vg_adrv_drain(struct vg_adrv *d)
+{
+    for (size_t i = 0; i < d->n_loops; i++)
+        vg_adrv_call(d, i, drain_loop, NULL);
+}
+
 /* ---- opening ---- */
 
 static void open_storage(struct vg_adrv *d, const struct vg_adrv_opts *opts)

@@ -40,6 +40,8 @@ struct vg_adrv_opts {
 /* The cache is ready when it returns. opts may be NULL. */
 void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts);
 void vg_adrv_close(struct vg_adrv *d);
+/* End every watch, as a shutdown does. */
+void vg_adrv_drain(struct vg_adrv *d);
 /* Run fn(arg) on a serving loop and wait for it. */
 void vg_adrv_call(struct vg_adrv *d, size_t loop, void (*fn)(struct vg_api_loop *l, void *arg),
                   void *arg);
