@@ -58,8 +58,6 @@ void vg_api_update(struct vg_api_call *call);
 void vg_api_patch(struct vg_api_call *call);
 void vg_api_delete(struct vg_api_call *call);
 void vg_api_deletecollection(struct vg_api_call *call);
-/* The Scale of an object that has one, in the media that the call asks for. */
-void vg_respond_scale(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev);
 /* VG_TARGET_API, APIS, GROUP, VERSION; negotiates itself: call->media says pretty alone. */
 void vg_api_discover(struct vg_api_call *call);
 

@@ -9,6 +9,7 @@
 #include "options.h"
 #include "respond_int.h"
 #include "status_int.h"
+#include "write.h"
 
 struct getter {
     struct vg_api_call *call;
@@ -28,6 +29,25 @@ static struct vg_cacher *cacher(const struct getter *g)
 
 /* ---- answers ---- */
 
+static void refuse_err(struct getter *g, int err, const char *message)
+{
+    struct vg_api_status status;
+    vg_status_from_err(&g->call->arena, &status, err, message);
+    vg_respond_status(g->call, &status);
+}
+
+static void answer_scale(struct getter *g, const struct vg_rec *rec)
+{
+    struct vg_buf json = {0};
+    int r = vg_scale_write(g->kind, rec, rec->rev, &json);
+    if (r < 0) {
+        vg_buf_done(&json);
+        refuse_err(g, r, NULL);
+    } else {
+        vg_respond_json(g->call, 200, &json);
+    }
+}
+
 static void answer(struct getter *g, const struct vg_rec *rec)
 {
     struct vg_api_call *call = g->call;
@@ -37,18 +57,10 @@ static void answer(struct getter *g, const struct vg_rec *rec)
         vg_respond_status(call, &status);
         return;
     }
-    if (call->target->sub && call->target->sub->type == VG_SUB_SCALE) {
-        vg_respond_scale(call, 200, rec, rec->rev);
-        return;
-    }
-    vg_respond_object(call, 200, rec, rec->rev);
-}
-
-static void refuse_err(struct getter *g, int err, const char *message)
-{
-    struct vg_api_status status;
-    vg_status_from_err(&g->call->arena, &status, err, message);
-    vg_respond_status(g->call, &status);
+    if (call->target->sub && call->target->sub->type == VG_SUB_SCALE)
+        answer_scale(g, rec);
+    else
+        vg_respond_object(call, 200, rec, rec->rev);
 }
 
 static void refuse_too_large(struct getter *g, vg_rev current, bool with_retry)

@@ -59,11 +59,11 @@ static int by_text(const void *a, const void *b)
 
 static int append_values(struct vg_arena *a, struct vg_buf *out, const struct vg_json *values)
 {
-    uint32_t n = vg_json_is(values, VG_JSON_ARRAY) ? values->n : 0;
+    size_t n = vg_json_is(values, VG_JSON_ARRAY) ? values->n : 0;
     struct vg_slice *v = vg_arena_array(a, struct vg_slice, n ? n : 1);
     if (!v)
         return -ENOMEM;
-    for (uint32_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         v[i] = vg_json_text(&values->items[i]);
     if (n)
         qsort(v, n, sizeof *v, by_text);
