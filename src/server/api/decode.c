@@ -210,7 +210,8 @@ static bool is_kind(struct vg_slice group, struct vg_slice version, struct vg_sl
     for (size_t i = 0; rows && i < n; i++)
         if (rows[i].list_kind && vg_slice_eq(kind, vg_slice_str(rows[i].list_kind)))
             return true;
-    for (size_t i = 0; rows && i < VG_ARRAY_LEN(other_kinds); i++)
+    bool is_served = rows || vg_slice_eq(group, VG_SLICE_LIT("meta.k8s.io"));
+    for (size_t i = 0; is_served && i < VG_ARRAY_LEN(other_kinds); i++)
         if (vg_slice_eq(kind, vg_slice_str(other_kinds[i])))
             return true;
     return false;
@@ -260,20 +261,30 @@ static int set_type(struct vg_arena *a, struct vg_json *root, const struct vg_bo
                                         vg_json_string_ref(api_version));
 }
 
+/* Metadata and members of a tree whose type is known to be right. */
+static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_body_type *type,
+                      struct vg_json *unknown, struct vg_body *ret, struct vg_status *status)
+{
+    const struct vg_kind *kind = vg_kind_find_kind(
+        vg_slice_str(type->group), vg_slice_str(type->version), vg_slice_str(type->kind));
+    int err =
+        vg_meta_read(a, vg_json_get_str(root, "metadata"), type->kind, &ret->meta, unknown, status);
+    if (err == 0 && kind)
+        err = vg_members_read(a, root, kind, unknown, status);
+    if (err == 0)
+        err = set_type(a, root, type);
+    ret->root = root;
+    return err;
+}
+
 int vg_body_check(struct vg_arena *a, struct vg_json *root, const struct vg_body_type *type,
-                  struct vg_body *ret, struct vg_status *reterr_status)
+                  struct vg_json *unknown, struct vg_body *ret, struct vg_status *reterr_status)
 {
     struct vg_slice kind, api_version;
     int err = vg_body_type_meta(root, &kind, &api_version, reterr_status);
     if (err == 0)
         err = check_type(kind, api_version, type, reterr_status);
-    if (err == 0)
-        err = set_type(a, root, type);
-    if (err == 0)
-        err = vg_meta_read(a, vg_json_get_str(root, "metadata"), type->kind, &ret->meta, NULL,
-                           reterr_status);
-    ret->root = root;
-    return err;
+    return err < 0 ? err : read_parts(a, root, type, unknown, ret, reterr_status);
 }
 
 /* ---- the body of a request ---- */
@@ -388,21 +399,17 @@ static int read_tree(struct decoding *d, struct vg_json *root, enum vg_fields_mo
     int err = vg_body_type_meta(root, &d->kind, &d->api_version, &why);
     if (err < 0)
         return unrecognized(d, why.message);
+    d->unknown = vg_json_array();
     err = check_type(d->kind, d->api_version, d->type, &why);
-    if (err == 0) {
-        d->unknown = vg_json_array();
-        err = vg_meta_read(a, vg_json_get_str(root, "metadata"), d->type->kind, &ret->meta,
-                           mode == VG_FIELDS_IGNORE ? NULL : &d->unknown, &why);
-    }
+    if (err == 0)
+        err =
+            read_parts(a, root, d->type, mode == VG_FIELDS_IGNORE ? NULL : &d->unknown, ret, &why);
     if (err < 0 && err != -ENOMEM)
         return unhandled(d, why.message);
     if (err == 0)
         err = tell_oddities(d, mode);
-    if (err == 0)
-        err = set_type(a, root, d->type);
     if (err == -ENOMEM)
         vg_status_no_memory(d->status);
-    ret->root = root;
     return err;
 }
 

@@ -24,7 +24,11 @@ struct patching {
     enum patch_type type;
     enum vg_fields_mode fields;
     struct vg_json *patch;
+    bool has_warned;
     struct vg_slice odd; /* what strict decoding would say of the patch; empty: nothing */
+    /* What is wrong with the patch itself; code 0: nothing. Told once the object is known to be
+     * there: that it is not comes first. */
+    struct vg_api_status bad;
 };
 
 /* ---- the type ---- */
@@ -52,8 +56,9 @@ static int read_type(struct vg_api_call *call, enum patch_type *ret, struct vg_a
                                      false)
                        : refuse_type(call, status, "415: Unsupported Media Type", true);
     }
+    /* Letter by letter: here, and only here, case counts. */
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
-        if (vg_slice_eq(type, vg_slice_str(names[i]))) {
+        if (vg_slice_eq(type, vg_slice_str(names[i])) && vg_slice_has_prefix(text, type)) {
             *ret = (enum patch_type)i;
             return 0;
         }
@@ -65,38 +70,39 @@ static int read_type(struct vg_api_call *call, enum patch_type *ret, struct vg_a
 
 /* ---- the patch ---- */
 
-static int refuse_patch(struct vg_api_call *call, struct vg_api_status *ret, const char *what)
+static int refuse_patch(struct patching *w, const char *what)
 {
-    vg_status_bad_request(&call->arena, ret, "error decoding patch: %s", what);
+    /* Strategic patches are decoded elsewhere in the original, which then says less. */
+    vg_status_bad_request(&w->update.change.call->arena, &w->bad, "%s%s",
+                          w->type == PATCH_STRATEGIC ? "" : "error decoding patch: ", what);
     return VIGIL_E_INVALID;
 }
 
-static int refuse_shape(struct vg_api_call *call, struct vg_api_status *ret,
-                        const struct vg_json *v, const char *type)
+static int refuse_shape(struct patching *w, const struct vg_json *v, const char *type)
 {
     static const char *const found[] = {"null", "bool", "number", "string", "array", "object"};
     struct vg_status text;
     (void)vg_fail(&text, VIGIL_E_INVALID, "json: cannot unmarshal %s into Go value of type %s",
                   found[v->type], type);
-    return refuse_patch(call, ret, text.message);
+    return refuse_patch(w, text.message);
 }
 
-static int check_shape(struct patching *w, struct vg_api_status *ret)
+static int check_shape(struct patching *w)
 {
-    struct vg_api_call *call = w->update.change.call;
     const struct vg_json *p = w->patch;
-    if (w->type != PATCH_JSON && p->type == VG_JSON_NULL) {
-        vg_status_bad_request(&call->arena, ret, "Invalid JSON Patch");
+    if (w->type == PATCH_MERGE && p->type == VG_JSON_NULL) {
+        vg_status_bad_request(&w->update.change.call->arena, &w->bad, "Invalid JSON Patch");
         return VIGIL_E_INVALID;
     }
+    if (p->type == VG_JSON_NULL)
+        return 0;
     if (w->type != PATCH_JSON)
-        return p->type == VG_JSON_OBJECT ? 0
-                                         : refuse_shape(call, ret, p, "map[string]interface {}");
-    if (p->type != VG_JSON_ARRAY && p->type != VG_JSON_NULL)
-        return refuse_shape(call, ret, p, "[]handlers.jsonPatchOp");
+        return p->type == VG_JSON_OBJECT ? 0 : refuse_shape(w, p, "map[string]interface {}");
+    if (p->type != VG_JSON_ARRAY)
+        return refuse_shape(w, p, "[]handlers.jsonPatchOp");
     VG_JSON_FOREACH_ITEM (op, p)
         if (op->type != VG_JSON_OBJECT && op->type != VG_JSON_NULL)
-            return refuse_shape(call, ret, op, "handlers.jsonPatchOp");
+            return refuse_shape(w, op, "handlers.jsonPatchOp");
     return 0;
 }
 
@@ -118,7 +124,8 @@ static int tell_dups(struct patching *w, const struct vg_json_dups *dups)
     return err < 0 ? err : vg_arena_keep(&call->arena, vg_buf_slice(&all), &w->odd);
 }
 
-static int read_patch(struct patching *w, struct vg_api_status *ret)
+/* What is wrong with it is in w->bad. */
+static int read_patch(struct patching *w)
 {
     static const char prefix[] = "couldn't get version/kind; json parse error: ";
     struct vg_api_call *call = w->update.change.call;
@@ -132,13 +139,13 @@ static int read_patch(struct patching *w, struct vg_api_status *ret)
         const char *text = why.message;
         if (strncmp(text, prefix, sizeof prefix - 1) == 0)
             text += sizeof prefix - 1;
-        return refuse_patch(call, ret, text);
+        return refuse_patch(w, text);
     }
     if (err == 0 && tells)
         err = tell_dups(w, &dups);
     if (err == 0)
-        return check_shape(w, ret);
-    vg_status_no_memory(ret);
+        return check_shape(w);
+    vg_status_no_memory(&w->bad);
     return err;
 }
 
@@ -167,7 +174,8 @@ static enum vg_verdict refuse_apply(struct patching *w, int err, const char *why
         w->patch->n > VG_JSON_PATCH_OPS_DEFAULT) {
         c->status = (struct vg_api_status){.code = 413, .reason = "RequestEntityTooLarge"};
         if (vg_arena_printf(a, &c->status.message,
-                            "The allowed maximum operations in a JSON patch is %u, got %u",
+                            "Request entity too large: The allowed maximum operations in a JSON "
+                            "patch is %u, got %u",
                             VG_JSON_PATCH_OPS_DEFAULT, w->patch->n) < 0)
             vg_status_no_memory(&c->status);
     } else if (w->type == PATCH_JSON) {
@@ -208,24 +216,80 @@ static bool is_scale(const struct vg_change *c)
     return sub && sub->type == VG_SUB_SCALE;
 }
 
+/* The original's JSON Patch cannot add the whole document. */
+static int check_paths(const struct vg_json *patch)
+{
+    VG_JSON_FOREACH_ITEM (op, patch) {
+        const struct vg_json *path = vg_json_get_str(op, "path");
+        bool is_add = vg_slice_eq(vg_json_text(vg_json_get_str(op, "op")), VG_SLICE_LIT("add"));
+        if (vg_json_is(path, VG_JSON_STRING) && path->n == 0 && is_add)
+            return VIGIL_E_PATCH_FAILED;
+    }
+    return 0;
+}
+
+static int apply_json(struct patching *w, const struct vg_json *doc, struct vg_json *ret,
+                      struct vg_status *why)
+{
+    static const struct vg_json no_ops = {.type = VG_JSON_ARRAY};
+    const struct vg_json *patch = w->patch->type == VG_JSON_NULL ? &no_ops : w->patch;
+    int err = check_paths(patch);
+    if (err < 0)
+        return err;
+    return vg_json_patch_apply(&w->update.change.scratch, doc, patch, NULL, ret, why);
+}
+
+/* The type is not a strategic patch's to change: it is left as it is. */
+static int apply_strategic(struct patching *w, const struct vg_json *doc, struct vg_json *ret,
+                           struct vg_status *why)
+{
+    static const char *const kept[] = {"kind", "apiVersion"};
+    const struct vg_change *c = &w->update.change;
+    struct vg_arena *a = &w->update.change.scratch;
+    const struct vg_merge_schema *schema = is_scale(c) ? NULL : vg_kind_merge_schema(c->kind);
+    int err = vg_json_strategic_apply(a, doc, w->patch, schema, ret, why);
+    for (size_t i = 0; i < VG_ARRAY_LEN(kept) && err == 0; i++)
+        err = vg_json_object_set(a, ret, vg_slice_str(kept[i]), *vg_json_get_str(doc, kept[i]));
+    return err;
+}
+
 static int apply(struct patching *w, const struct vg_json *doc, struct vg_json *ret,
                  struct vg_status *why)
 {
-    static const struct vg_json no_ops = {.type = VG_JSON_ARRAY};
-    const struct vg_change *c = &w->update.change;
-    struct vg_arena *a = &w->update.change.scratch;
-    const struct vg_json *patch = w->patch;
     switch (w->type) {
     case PATCH_JSON:
-        return vg_json_patch_apply(a, doc, patch->type == VG_JSON_NULL ? &no_ops : patch, NULL, ret,
-                                   why);
-    case PATCH_MERGE:
-        return vg_json_merge_apply(a, doc, patch, ret, why);
+        return apply_json(w, doc, ret, why);
     case PATCH_STRATEGIC:
+        return apply_strategic(w, doc, ret, why);
+    case PATCH_MERGE:
         break;
     }
-    return vg_json_strategic_apply(a, doc, patch,
-                                   is_scale(c) ? NULL : vg_kind_merge_schema(c->kind), ret, why);
+    return vg_json_merge_apply(&w->update.change.scratch, doc, w->patch, ret, why);
+}
+
+/* What the result has that is not known: told, or refused. */
+static enum vg_verdict tell_unknown(struct patching *w, const struct vg_json *shown,
+                                    const struct vg_json *unknown)
+{
+    struct vg_change *c = &w->update.change;
+    VG_AUTO(buf) all = {0};
+    int err = vg_buf_printf(&all, "strict decoding error: %.*s", VG_SLICE_ARG(w->odd));
+    bool is_odd = w->odd.n > 0;
+    VG_JSON_FOREACH_ITEM (it, unknown) {
+        struct vg_slice path = vg_json_text(it);
+        if (w->fields == VG_FIELDS_WARN && !w->has_warned)
+            vg_call_warn(c->call, "unknown field \"%.*s\"", VG_SLICE_ARG(path));
+        if (err == 0)
+            err = vg_buf_printf(&all, "%sunknown field \"%.*s\"", is_odd ? ", " : "",
+                                VG_SLICE_ARG(path));
+        is_odd = true;
+    }
+    w->has_warned = true;
+    if (w->fields != VG_FIELDS_STRICT || !is_odd)
+        return VG_CHANGE_PUT;
+    if (err == 0)
+        err = vg_buf_append_byte(&all, '\0');
+    return err < 0 ? vg_change_refuse(c, err) : refuse_result(w, shown, all.p);
 }
 
 /* The patched object, as what it is meant to be. */
@@ -233,21 +297,19 @@ static enum vg_verdict use(struct patching *w, struct vg_json *result, const str
 {
     struct vg_change *c = &w->update.change;
     struct vg_body_type type = vg_body_type_of(c->call->target);
+    struct vg_json unknown = vg_json_array(), shown = *result;
     struct vg_body next;
     struct vg_status why;
-    /* Reading changes what it reads (it puts maps in order); a refusal shows it as it came. */
-    int err = vg_body_check(&c->scratch, result, &type, &next, &why);
+    /* Reading drops what is not known; a refusal shows all that came. */
+    if (shown.type == VG_JSON_OBJECT && vg_json_top_copy(&c->scratch, result, &shown) < 0)
+        return vg_change_refuse(c, -ENOMEM);
+    int err = vg_body_check(&c->scratch, result, &type, &unknown, &next, &why);
     if (err == -ENOMEM)
         return vg_change_refuse(c, err);
     if (err < 0)
-        return refuse_result(w, result, why.message);
-    if (w->odd.n) {
-        struct vg_slice text;
-        if (vg_arena_printf(&c->call->arena, &text, "strict decoding error: %.*s%c",
-                            VG_SLICE_ARG(w->odd), 0) < 0)
-            return vg_change_refuse(c, -ENOMEM);
-        return refuse_result(w, result, text.p);
-    }
+        return refuse_result(w, &shown, why.message);
+    if (tell_unknown(w, &shown, &unknown) == VG_CHANGE_FAIL)
+        return VG_CHANGE_FAIL;
     if (vg_update_match_url(c->call, &next.meta, &c->status) < 0)
         return VG_CHANGE_FAIL;
     if (is_scale(c))
@@ -265,6 +327,10 @@ static enum vg_verdict make(struct vg_change *c)
     struct vg_status why;
     if (!c->cur) {
         vg_status_not_found(&c->call->arena, &c->status, c->kind, c->name);
+        return VG_CHANGE_FAIL;
+    }
+    if (w->bad.code) {
+        c->status = w->bad;
         return VG_CHANGE_FAIL;
     }
     if (vg_change_load(c, &cur) < 0)
@@ -290,7 +356,8 @@ static int begin(struct patching *w, struct vg_api_status *ret_status)
         return err;
     w->fields = opts.fields;
     w->update.change.is_dry_run = opts.is_dry_run;
-    return read_patch(w, ret_status);
+    (void)read_patch(w);
+    return 0;
 }
 
 void vg_api_patch(struct vg_api_call *call)

@@ -187,8 +187,8 @@ int vg_scale_tree(struct vg_arena *a, const struct vg_kind *kind, const struct v
     return err;
 }
 
-int vg_scale_write(const struct vg_kind *kind, const struct vg_rec *rec, vg_rev rev,
-                   struct vg_buf *out)
+static int write_scale(const struct vg_kind *kind, const struct vg_rec *rec, vg_rev rev,
+                       struct vg_buf *out)
 {
     VG_AUTO(arena) a;
     vg_arena_init(&a, 0, 0);
@@ -263,31 +263,38 @@ enum vg_verdict vg_scale_apply(struct vg_update *w, const struct vg_body *scale,
     return vg_update_apply(w, &next, cur);
 }
 
+void vg_respond_scale(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
+{
+    struct vg_buf json = {0};
+    int err = write_scale(call->target->kind, rec, rev, &json);
+    if (err == 0) {
+        vg_respond_json(call, code, &json);
+        return;
+    }
+    struct vg_api_status status;
+    vg_buf_done(&json);
+    vg_status_from_err(&call->arena, &status, err, vg_err_text(err));
+    vg_respond_status(call, &status);
+}
+
 void vg_scale_done(struct vg_change *c)
 {
     struct vg_api_call *call = c->call;
-    struct vg_buf json = {0};
+    const struct vg_obj_sealed *s = &call->loop->sealed;
+    bool is_pretended = c->verdict == VG_CHANGE_PUT && !c->out;
+    struct vg_rec *rec = NULL;
+    int err = 0;
+    if (is_pretended)
+        err = vg_rec_new(VG_REC_PUT, vg_obj_key_slice(&c->key), vg_buf_slice(&s->header),
+                         vg_buf_slice(&s->value), &rec);
+    if (err < 0)
+        c->verdict = vg_change_refuse(c, err);
     if (call->is_closed || c->verdict == VG_CHANGE_FAIL) {
         vg_update_done(c);
         return;
     }
-    struct vg_rec *rec = c->out ? vg_rec_ref(c->out) : NULL;
-    const struct vg_obj_sealed *s = &call->loop->sealed;
-    int err = 0;
-    if (!rec) /* a dry run */
-        err = vg_rec_new(VG_REC_PUT, vg_obj_key_slice(&c->key), vg_buf_slice(&s->header),
-                         vg_buf_slice(&s->value), &rec);
-    if (err == 0)
-        err = vg_scale_write(c->kind, rec, c->rev, &json);
+    vg_respond_scale(call, 200, is_pretended ? rec : c->out, c->rev);
     vg_rec_unref(rec);
-    if (err < 0) {
-        vg_buf_done(&json);
-        c->verdict = VG_CHANGE_FAIL;
-        vg_status_no_memory(&c->status);
-        vg_update_done(c);
-        return;
-    }
-    vg_respond_json(call, 200, &json);
     vg_change_release(c);
 }
 

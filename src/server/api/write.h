@@ -59,11 +59,16 @@ struct vg_body {
 VG_CHECK int vg_body_read(struct vg_api_call *call, const struct vg_body_type *type,
                           enum vg_fields_mode mode, struct vg_body *ret,
                           struct vg_api_status *ret_status);
-/* A tree that is there already (a patched one) as such an object: types alone are checked. 0;
- * VIGIL_E_INVALID with a sentence; -ENOMEM. */
+/* A tree that is there already (a patched one) as such an object: types alone are checked, and
+ * paths of what is not known go to `unknown`, an array, or NULL. 0; VIGIL_E_INVALID with a
+ * sentence; -ENOMEM. */
 VG_CHECK int vg_body_check(struct vg_arena *a, struct vg_json *root,
-                           const struct vg_body_type *type, struct vg_body *ret,
-                           struct vg_status *reterr_status);
+                           const struct vg_body_type *type, struct vg_json *unknown,
+                           struct vg_body *ret, struct vg_status *reterr_status);
+/* The members of a kind's object: the unknown ones are dropped, and told like that; types are
+ * checked (members.c). Likewise. */
+VG_CHECK int vg_members_read(struct vg_arena *a, struct vg_json *root, const struct vg_kind *kind,
+                             struct vg_json *unknown, struct vg_status *reterr_status);
 
 enum vg_body_format { VG_BODY_JSON, VG_BODY_YAML, VG_BODY_PROTOBUF };
 /* 0; VIGIL_E_UNSUPPORTED: another type. Missing is JSON. */
@@ -155,9 +160,6 @@ VG_CHECK int vg_body_match_namespace(struct vg_api_call *call, const struct vg_m
                                      struct vg_api_status *ret_status);
 /* Drop owners that are there twice, and warn. is_late: after a patch. -ENOMEM. */
 VG_CHECK int vg_meta_tell_owners(struct vg_api_call *call, struct vg_meta *m, bool is_late);
-/* The Scale of a stored object, as JSON (scale.c). 0, -ENOMEM, VIGIL_E_STORE_DAMAGED ... */
-VG_CHECK int vg_scale_write(const struct vg_kind *kind, const struct vg_rec *rec, vg_rev rev,
-                            struct vg_buf *out);
 /* POST of a subresource, or of what is not stored (subresource.c). */
 void vg_api_create_sub(struct vg_api_call *call);
 

@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""Replay recorded writes of a real kube-apiserver against a server and count what agrees.
+
+usage: replay.py VECTORS PORT [--show N] [--only TEXT]
+
+VECTORS holds invalid/*.jsonl and patches/*.jsonl (their README says what a record is). Each record's
+requests are sent, and the answer to the last one is compared after normalising what a server may
+choose: uids, times, revisions, generated names. A record that differs must fall into one of the
+CATEGORIES below, each of which names what is not built yet; any other difference is a failure.
+"""
+import collections
+import glob
+import http.client
+import json
+import os
+import re
+import sys
+
+SERVED = ("/api/v1/", "/apis/apps/v1/", "/apis/batch/v1/", "/apis/coordination.k8s.io/v1/")
+NAMESPACE = "veci-ns"
+# Differences that are expected for now, and what will end them.
+CATEGORIES = {
+    "schema-types": "types of fields below metadata are not known without schemas",
+    "schema-validation": "values of fields below metadata are not checked without schemas",
+    "schema-defaults": "defaults and the order of lists come with the schemas",
+    "schema-unknown": "unknown fields below the top level are not known without schemas",
+    "managed-fields": "nobody owns fields yet: managedFields are neither kept nor shown",
+    "apply": "server-side apply is not served yet",
+    "protobuf": "protobuf bodies are not read yet",
+    "tables": "Table answers are not served yet",
+    "odd-patches": "JSON Patches that the original takes and RFC 6902 does not; $retainKeys that "
+                   "names too little",
+    "go-texts": "a 500 that prints a Go value",
+    "unserved": "a method, subresource or kind that is not served yet",
+    "allocation": "services get no addresses yet",
+    "reads": "an answer to a read: tests of the reading verbs replay those",
+}
+
+METADATA = re.compile(r"metadata\.(name|namespace|generateName|labels|annotations|ownerReferences|"
+                      r"finalizers|uid|generation|creationTimestamp|deletion\w+|resourceVersion)\b")
+ODD_PATCHES = ("json-add-array-leading-zero", "json-copy-missing", "patch-requests/036 ",
+               "patch-requests/147 ")
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+RECORD_REV = re.compile(r"(in record \()\d+(\))")
+
+
+class Client:
+    def __init__(self, port):
+        self.port = port
+        self.conn = None
+
+    def send(self, method, path, headers=None, body=None):
+        data = None
+        if body is not None:
+            data = body if isinstance(body, str) else json.dumps(body, separators=(",", ":"))
+            data = data.encode()
+        sent = {k: v for k, v in (headers or {}).items() if k != "Authorization"}
+        sent.setdefault("User-Agent", "")
+        for again in (True, False):
+            try:
+                if not self.conn:
+                    self.conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+                self.conn.putrequest(method, path.replace(" ", "%20"), skip_accept_encoding=True)
+                for k, v in sent.items():
+                    self.conn.putheader(k, v)
+                if data is not None or method in ("POST", "PUT", "PATCH"):
+                    self.conn.putheader("Content-Length", str(len(data or b"")))
+                self.conn.endheaders()
+                if data:
+                    self.conn.send(data)
+                r = self.conn.getresponse()
+                text = r.read()
+                break
+            except (http.client.HTTPException, OSError):
+                self.conn = None
+                if not again:
+                    raise
+        warnings = [v for k, v in r.getheaders() if k.lower() == "warning"]
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            answer = text.decode("utf-8", "replace")
+        return r.status, warnings, answer
+
+
+def normal_text(s):
+    s = TIME.sub("<time>", UUID.sub("<uuid>", s))
+    return RECORD_REV.sub(r"\1<rev>\2", s)
+
+
+GENERATED = re.compile(r"^(Bad_|x{58})[a-z0-9]{5}$|^(.*-)[bcdfghjklmnpqrstvwxz2456789]{5}$")
+
+
+def normal(v, key=""):
+    if isinstance(v, dict):
+        return {k: normal(x, k) for k, x in v.items() if k != "managedFields"}
+    if isinstance(v, list):
+        return [normal(x, key) for x in v]
+    if isinstance(v, str):
+        if key in ("resourceVersion",):
+            return "<rev>"
+        if key in ("creationTimestamp", "deletionTimestamp"):
+            return "<time>"
+        v = normal_text(v)
+        return re.sub(r"\b(Bad_|x{58})[a-z0-9]{5}\b", r"\1<gen>", v)
+    return v
+
+
+def fill(v, answers, pattern):
+    """Placeholders in a text or tree, by the answers so far."""
+    if isinstance(v, str):
+        def value(m):
+            at = answers[int(m.group(1))]
+            for step in re.split(r"[./]", m.group(2).strip("/.")):
+                at = at[int(step)] if isinstance(at, list) else at[step]
+            return str(at)
+        return pattern.sub(value, v)
+    if isinstance(v, dict):
+        return {k: fill(x, answers, pattern) for k, x in v.items()}
+    if isinstance(v, list):
+        return [fill(x, answers, pattern) for x in v]
+    return v
+
+
+def expand(body):
+    if isinstance(body, dict) and set(body) == {"repeat", "element"}:
+        return [body["element"]] * body["repeat"]
+    return body
+
+
+# ---- what differs, and why ----
+
+def causes(answer):
+    return (answer.get("details") or {}).get("causes") or [] if isinstance(answer, dict) else []
+
+
+def fields_of(answer):
+    return [c.get("field", "") for c in causes(answer)]
+
+
+def is_status(answer):
+    return isinstance(answer, dict) and answer.get("kind") == "Status"
+
+
+def category(record, status, warnings, answer, got_status, got_warnings, got):
+    text = answer.get("message", "") if is_status(answer) else ""
+    headers = record.get("headers") or {}
+    ctype = headers.get("Content-Type", "")
+    accept = headers.get("Accept", "")
+    if record["method"] == "GET":
+        return "reads"
+    if "protobuf" in ctype or "protobuf" in accept:
+        return "protobuf"
+    if "as=Table" in accept or "includeObject" in record["path"]:
+        return "tables"
+    if "apply-patch" in ctype or any("apply-patch" in (s.get("headers") or {}).get("Content-Type", "")
+                                     for s in record.get("setup") or []):
+        return "apply"
+    if re.search(r"/(token|ephemeralcontainers|resize|exec|log|attach|portforward|proxy|eviction)\b",
+                 record["path"]):
+        return "unserved"
+    if "clusterIP" in text or "failed to allocate IP" in text:
+        return "allocation"
+    if "managedFields" in json.dumps(record.get("body")) or "managedFields" in text:
+        return "managed-fields"
+    if "Go struct field" in text or "illegal base64" in text or "unable to parse" in text \
+            or "cannot unmarshal" in text or "unrecognized type" in text or "cannot convert" in text \
+            or "quantities must match" in text or "cannot restore" in text or "parsing time" in text:
+        return "schema-types"
+    if "unknown field" in text or any("unknown field" in w for w in warnings):
+        return "schema-unknown"
+    if status == 422 and any(not METADATA.match(f) for f in fields_of(answer)):
+        return "schema-validation"
+    if any(record["id"].startswith(odd) for odd in ODD_PATCHES):
+        return "odd-patches"
+    if "strategic" in ctype and status == got_status == 500:
+        return "go-texts"
+    if record["path"].startswith("/api/v1/componentstatuses") or record["method"] == "BOGUS":
+        return "unserved"
+    if status < 300 and got_status < 300 and without_metadata(answer) != without_metadata(got) \
+            and (only_metadata(answer) == only_metadata(got)
+                 or SET_BY_KIND.search(json.dumps(only_metadata(answer)))):
+        return "schema-defaults"
+    if status < 300 and got_status < 300 and warnings != got_warnings:
+        return "schema-validation"
+    return None
+
+
+def without_metadata(v):
+    return {k: x for k, x in v.items() if k != "metadata"} if isinstance(v, dict) else v
+
+
+# Metadata that kinds or admission set by themselves in the original.
+SET_BY_KIND = re.compile(r"kubernetes\.io/pvc?-protection|deprecated\.daemonset|controller-uid|job-name")
+
+
+def only_metadata(v):
+    m = normal(v.get("metadata")) if isinstance(v, dict) else None
+    if isinstance(m, dict):
+        m.pop("generation", None)
+    return m
+
+
+# ---- running ----
+
+class Tally:
+    def __init__(self):
+        self.by_file = collections.defaultdict(collections.Counter)
+        self.failures = []
+
+    def add(self, name, record, want, got):
+        status, warnings, answer = want
+        same = (got[0] == status and normal(got[2]) == normal(answer)
+                and [normal_text(w) for w in got[1]] == [normal_text(w) for w in warnings])
+        if same:
+            self.by_file[name]["agrees"] += 1
+            return
+        why = category(record, status, warnings, answer, got[0], got[1], got[2])
+        self.by_file[name][why or "DIFFERS"] += 1
+        if not why:
+            self.failures.append((record["id"], record, want, got))
+
+
+def warnings_of(record):
+    w = (record.get("response_headers") or {}).get("Warning")
+    return [] if w is None else w if isinstance(w, list) else [w]
+
+
+def clean_up(client, paths):
+    for path in paths:
+        client.send("PATCH", path, {"Content-Type": "application/merge-patch+json"},
+                    {"metadata": {"finalizers": None}})
+        client.send("DELETE", path + "?gracePeriodSeconds=0&propagationPolicy=Background")
+        if re.fullmatch(r"/api/v1/namespaces/[^/]+", path):
+            name = path.rsplit("/", 1)[1]
+            client.send("PUT", path + "/finalize", {"Content-Type": "application/json"},
+                        {"metadata": {"name": name}, "spec": {"finalizers": []}})
+
+
+def object_path(path, answer):
+    path = path.split("?")[0]
+    name = (answer.get("metadata") or {}).get("name") if isinstance(answer, dict) else None
+    if not name or is_status(answer):
+        return None
+    return path if path.endswith("/" + name) else path + "/" + name
+
+
+SETUP = re.compile(r"\$\{(\d+)\.([^}]*)\}")
+STEP = re.compile(r"\{\{(\d+):([^}]*)\}\}")
+
+
+def run_invalid(client, name, record, tally):
+    made, answers = [], []
+    for s in record.get("setup") or []:
+        path = fill(s["path"], answers, SETUP)
+        st, _, a = client.send(s["method"], path, s.get("headers"), fill(s.get("body"), answers, SETUP))
+        answers.append(a)
+        if st == 201 and object_path(path, a):
+            made.append(object_path(path, a))
+    path = fill(record["path"], answers, SETUP)
+    got = client.send(record["method"], path, record.get("headers"),
+                      fill(record.get("body"), answers, SETUP))
+    if got[0] in (200, 201) and record["method"] in ("POST", "PUT") and object_path(path, got[2]):
+        made.append(object_path(path, got[2]))
+    tally.add(name, record, (record["status"], warnings_of(record), record["response"]), got)
+    clean_up(client, [p for p in dict.fromkeys(made) if p.split("/")[-1] != NAMESPACE])
+
+
+def run_patch(client, name, case, tally):
+    answers = []
+    for step in case["steps"]:
+        path = fill(step["path"], answers, STEP)
+        body = fill(expand(step.get("body")), answers, STEP)
+        got = client.send(step["method"], path, step.get("headers"), body)
+        answers.append(got[2])
+    last = dict(case["steps"][-1], id=case["id"], setup=case["steps"][:-1])
+    warnings = last.get("warning") or []
+    tally.add(name, last, (last["status"], warnings, last["response"]), got)
+    clean_up(client, [case["object"]])
+
+
+def records(pattern):
+    for path in sorted(glob.glob(pattern)):
+        with open(path) as f:
+            for line in f:
+                yield os.path.basename(path)[:-6], json.loads(line)
+
+
+def make_namespace(client, name):
+    client.send("POST", "/api/v1/namespaces", {"Content-Type": "application/json"},
+                {"metadata": {"name": name}})
+
+
+def main():
+    args = sys.argv[1:]
+    show = int(args[args.index("--show") + 1]) if "--show" in args else 20
+    only = args[args.index("--only") + 1] if "--only" in args else ""
+    vectors, client, tally = args[0], Client(int(args[1])), Tally()
+    make_namespace(client, NAMESPACE)
+    make_namespace(client, "default")  # unless the server has made it
+    for name, r in records(vectors + "/invalid/*.jsonl"):
+        if name != "list-options" and r["path"].startswith(SERVED) and only in r["id"] \
+                and r["method"] != "GET":
+            run_invalid(client, name, r, tally)
+    with open(vectors + "/patches/fixtures.json") as f:
+        for fixture in json.load(f)["objects"]:
+            if fixture["path"] == "/api/v1/namespaces":
+                make_namespace(client, fixture["body"]["metadata"]["name"])
+    for name in ("json", "merge", "strategic"):
+        for _, case in records(f"{vectors}/patches/{name}.jsonl"):
+            if case["object"].startswith(SERVED) and only in case["id"]:
+                run_patch(client, "patches-" + name, case, tally)
+    total = collections.Counter()
+    for name, counts in sorted(tally.by_file.items()):
+        total.update(counts)
+        print(f"{name}: " + ", ".join(f"{k} {v}" for k, v in sorted(counts.items())))
+    print("all: " + ", ".join(f"{k} {v}" for k, v in sorted(total.items())))
+    for rid, record, want, got in tally.failures[:show]:
+        print(f"--- {rid}: {record['method']} {record['path']}\n"
+              f"  body {json.dumps(record.get('body'))[:300]}\n"
+              f"  want {want[0]} {want[1]} {json.dumps(want[2])[:900]}\n"
+              f"  got  {got[0]} {got[1]} {json.dumps(got[2])[:900]}")
+    return 1 if tally.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
