@@ -187,8 +187,8 @@ int vg_scale_tree(struct vg_arena *a, const struct vg_kind *kind, const struct v
     return err;
 }
 
-static int write_scale(const struct vg_kind *kind, const struct vg_rec *rec, vg_rev rev,
-                       struct vg_buf *out)
+int vg_scale_write(const struct vg_kind *kind, const struct vg_rec *rec, vg_rev rev,
+                   struct vg_buf *out)
 {
     VG_AUTO(arena) a;
     vg_arena_init(&a, 0, 0);
@@ -263,10 +263,10 @@ enum vg_verdict vg_scale_apply(struct vg_update *w, const struct vg_body *scale,
     return vg_update_apply(w, &next, cur);
 }
 
-void vg_respond_scale(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
+static void respond_scale(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
 {
     struct vg_buf json = {0};
-    int err = write_scale(call->target->kind, rec, rev, &json);
+    int err = vg_scale_write(call->target->kind, rec, rev, &json);
     if (err == 0) {
         vg_respond_json(call, code, &json);
         return;
@@ -293,7 +293,7 @@ void vg_scale_done(struct vg_change *c)
         vg_update_done(c);
         return;
     }
-    vg_respond_scale(call, 200, is_pretended ? rec : c->out, c->rev);
+    respond_scale(call, 200, is_pretended ? rec : c->out, c->rev);
     vg_rec_unref(rec);
     vg_change_release(c);
 }
