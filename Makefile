@@ -3,7 +3,8 @@
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
-RUN_ARGS ?= demo
+RUN_DIR ?= ./vigil-data
+RUN_ARGS ?=
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := build
@@ -13,10 +14,10 @@ build: ## build the release binaries into build/ (the default)
 	@tools/setup.sh build
 	@tools/build.sh
 
-run: ## build vigil-store and run its demo
+run: ## build vigild and start it with its data in RUN_DIR (./vigil-data); RUN_ARGS: more flags
 	@tools/setup.sh build
-	@tools/build.sh vigil-store
-	@build/vigil-store $(RUN_ARGS)
+	@tools/build.sh vigild vigil-store
+	@exec build/vigild --data-dir $(RUN_DIR) $(RUN_ARGS)
 
 test: ## every test under ASan+UBSan, the threaded ones under TSan; under 10 minutes
 	@tools/setup.sh build test

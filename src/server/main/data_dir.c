@@ -155,7 +155,7 @@ int vg_data_dir_make(const struct vg_data_dir *d, const char *name, struct vg_st
     return 0;
 }
 
-static int write_all(int fd, struct vg_slice s)
+static int write_all(int fd, struct vg_slice s, enum vg_durability durability)
 {
     while (s.n) {
         ssize_t n = write(fd, s.p, s.n);
@@ -163,17 +163,17 @@ static int write_all(int fd, struct vg_slice s)
             return -errno;
         s = vg_slice(s.p + n, s.n - (size_t)n);
     }
-    return fdatasync(fd) < 0 ? -errno : 0;
+    return durability == VG_DURABLE && fdatasync(fd) < 0 ? -errno : 0;
 }
 
 int vg_data_dir_write(const struct vg_data_dir *d, const char *name, struct vg_slice content,
-                      struct vg_status *reterr_status)
+                      enum vg_durability durability, struct vg_status *reterr_status)
 {
     char fresh[NAME_LEN_MAX];
     snprintf(fresh, sizeof fresh, "%s.new", name);
     (void)unlinkat(d->fd, fresh, 0);
     int fd = openat(d->fd, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int r = fd < 0 ? -errno : write_all(fd, content);
+    int r = fd < 0 ? -errno : write_all(fd, content, durability);
     if (fd >= 0)
         close(fd);
     if (r == 0 && renameat(d->fd, fresh, d->fd, name) < 0)

@@ -27,9 +27,12 @@ VG_CHECK char *vg_data_dir_path(const struct vg_data_dir *d, const char *name);
 /* Make a directory in it, 0700, if there is none. */
 VG_CHECK int vg_data_dir_make(const struct vg_data_dir *d, const char *name,
                               struct vg_status *reterr_status);
-/* The whole file is replaced, and durable. */
+/* The whole file is replaced. Durable: it is there when this returns, whatever happens; else it may
+ * be lost or empty after a power cut, which is for files that are made anew when found wanting. */
+enum vg_durability { VG_LAZY, VG_DURABLE };
 VG_CHECK int vg_data_dir_write(const struct vg_data_dir *d, const char *name,
-                               struct vg_slice content, struct vg_status *reterr_status);
+                               struct vg_slice content, enum vg_durability durability,
+                               struct vg_status *reterr_status);
 /* Append the content. -ENOENT: there is none. */
 VG_CHECK int vg_data_dir_read(const struct vg_data_dir *d, const char *name, struct vg_buf *out,
                               struct vg_status *reterr_status);

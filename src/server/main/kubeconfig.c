@@ -59,5 +59,6 @@ int vg_kubeconfig_write(const struct vg_data_dir *dir, const char *server_url, c
     if (vg_data_dir_read(dir, "admin.kubeconfig", &found, NULL) == 0 &&
         vg_slice_eq(vg_buf_slice(&found), vg_buf_slice(&wanted)))
         return 0;
-    return vg_data_dir_write(dir, "admin.kubeconfig", vg_buf_slice(&wanted), reterr_status);
+    return vg_data_dir_write(dir, "admin.kubeconfig", vg_buf_slice(&wanted), VG_LAZY,
+                             reterr_status);
 }

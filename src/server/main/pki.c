@@ -76,29 +76,31 @@ static EVP_PKEY *load_key(const struct vg_data_dir *d, const char *name)
 }
 
 static int save_bio(const struct vg_data_dir *d, const char *name, BIO *bio,
-                    struct vg_status *reterr_status)
+                    enum vg_durability durability, struct vg_status *reterr_status)
 {
     char *p;
     long n = BIO_get_mem_data(bio, &p);
-    return n > 0 ? vg_data_dir_write(d, name, vg_slice(p, (size_t)n), reterr_status)
+    return n > 0 ? vg_data_dir_write(d, name, vg_slice(p, (size_t)n), durability, reterr_status)
                  : fail_ssl(reterr_status, "encode a certificate");
 }
 
 /* The key first: a certificate without its key would be found wanting and made anew, a key without
  * its certificate too. */
 static int save_pair(const struct vg_data_dir *d, const char *cert_name, const char *key_name,
-                     const struct pair *p, struct vg_status *reterr_status)
+                     const struct pair *p, enum vg_durability durability,
+                     struct vg_status *reterr_status)
 {
     BIO *bio = BIO_new(BIO_s_secmem());
     int r = bio && PEM_write_bio_PrivateKey(bio, p->key, NULL, NULL, 0, NULL, NULL)
-                ? save_bio(d, key_name, bio, reterr_status)
+                ? save_bio(d, key_name, bio, durability, reterr_status)
                 : fail_ssl(reterr_status, "encode a key");
     BIO_free(bio);
     if (r < 0)
         return r;
     bio = BIO_new(BIO_s_mem());
-    r = bio && PEM_write_bio_X509(bio, p->cert) ? save_bio(d, cert_name, bio, reterr_status)
-                                                : fail_ssl(reterr_status, "encode a certificate");
+    r = bio && PEM_write_bio_X509(bio, p->cert)
+            ? save_bio(d, cert_name, bio, durability, reterr_status)
+            : fail_ssl(reterr_status, "encode a certificate");
     BIO_free(bio);
     return r;
 }
@@ -313,7 +315,7 @@ static int ensure_ca(const struct vg_pki_opts *o, struct pair *ca, bool *changed
         return 0;
     *changed = true;
     int r = make(ca, NULL, &recipe, o->now_s, reterr_status);
-    return r < 0 ? r : save_pair(o->dir, VG_PKI_CA, "pki/ca.key", ca, reterr_status);
+    return r < 0 ? r : save_pair(o->dir, VG_PKI_CA, "pki/ca.key", ca, VG_DURABLE, reterr_status);
 }
 
 static int ensure_server(const struct vg_pki_opts *o, const struct pair *ca, bool *changed,
@@ -338,7 +340,8 @@ static int ensure_server(const struct vg_pki_opts *o, const struct pair *ca, boo
         if (r == 0)
             r = make(&p, ca, &recipe, o->now_s, reterr_status);
         if (r == 0)
-            r = save_pair(o->dir, VG_PKI_SERVER_CERT, VG_PKI_SERVER_KEY, &p, reterr_status);
+            r = save_pair(o->dir, VG_PKI_SERVER_CERT, VG_PKI_SERVER_KEY, &p, VG_LAZY,
+                          reterr_status);
     }
     pair_done(&p);
     return r;
@@ -360,7 +363,7 @@ static int ensure_admin(const struct vg_pki_opts *o, const struct pair *ca, bool
         *changed = true;
         r = make(&p, ca, &recipe, o->now_s, reterr_status);
         if (r == 0)
-            r = save_pair(o->dir, VG_PKI_ADMIN_CERT, VG_PKI_ADMIN_KEY, &p, reterr_status);
+            r = save_pair(o->dir, VG_PKI_ADMIN_CERT, VG_PKI_ADMIN_KEY, &p, VG_LAZY, reterr_status);
     }
     pair_done(&p);
     return r;
@@ -383,7 +386,8 @@ static int ensure_client_ca(const struct vg_pki_opts *o, struct vg_status *reter
     if (vg_data_dir_read(o->dir, VG_PKI_CLIENT_CA, &found, NULL) == 0 &&
         vg_slice_eq(vg_buf_slice(&found), vg_buf_slice(&wanted)))
         return 0;
-    return vg_data_dir_write(o->dir, VG_PKI_CLIENT_CA, vg_buf_slice(&wanted), reterr_status);
+    return vg_data_dir_write(o->dir, VG_PKI_CLIENT_CA, vg_buf_slice(&wanted), VG_LAZY,
+                             reterr_status);
 }
 
 int vg_pki_ensure(const struct vg_pki_opts *o, bool *ret_changed, struct vg_status *reterr_status)

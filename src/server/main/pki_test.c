@@ -140,7 +140,8 @@ static void damage_is_mended(void **state)
                                         "pki/ca.key"};
     ensure(&d, "127.0.0.1", NOW);
     for (size_t i = 0; i < VG_ARRAY_LEN(files); i++) {
-        assert_int_equal(vg_data_dir_write(&d, files[i], VG_SLICE_LIT("rubbish"), NULL), 0);
+        assert_int_equal(vg_data_dir_write(&d, files[i], VG_SLICE_LIT("rubbish"), VG_LAZY, NULL),
+                         0);
         assert_true(ensure(&d, "127.0.0.1", NOW));
         assert_false(ensure(&d, "127.0.0.1", NOW));
     }
