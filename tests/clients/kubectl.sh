@@ -166,7 +166,9 @@ background+=($!)
 until_true 20 grep -q configmap/one watched || fail "the watch does not show what is there"
 k label cm one seen=yes
 cat >three.yaml <<'YAML'
-{apiVersion: v1, kind: ConfigMap, metadata: {name: three}}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: three}
 YAML
 k create -f three.yaml
 until_true 20 grep -q configmap/three watched || fail "the watch does not show what is new"

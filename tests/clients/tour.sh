@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# tour.sh <vigild> <cache> <README.md> - the README's tour, executed: every line after "$ " of its
-# section is run in one shell, and what the README shows below must come, "..." standing for anything.
-# Only a free port is added to the server's command.
-readme=$(realpath "$3")
+# tour.sh <vigild> <cache> <docs/clients.md> - the tour in that text, executed: every line after "$ "
+# of its section is run in one shell, and what the text shows below must come, "..." standing for
+# anything. Only a free port is added to the server's command.
+tour=$(realpath "$3")
 . "$(dirname "$0")/lib.sh"
 . "$here/kubectl_get.sh"
 kubectl_of recent
 unset KUBECONFIG
 mkdir bin build
 ln -s "$kubectl" bin/kubectl
-ln -s "$(dirname "$readme")/docs" docs
+ln -s "$(dirname "$tour")" docs
 export PATH=$work/bin:$PATH
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 printf '#!/bin/sh\nexec %q --secure-port %s "$@"\n' "$vigild" "$port" >build/vigild
@@ -37,7 +37,7 @@ step() {
     : >"out.$steps"
     ln -sf "out.$steps" out
     eval "$1" >"out.$steps" 2>err || { status=$?; fail "the tour stops here"; }
-    [ -z "$2" ] || until_true 30 shown "$2" || fail "the README shows: $2"
+    [ -z "$2" ] || until_true 30 shown "$2" || fail "the tour shows: $2"
     # Jobs of the tour end with it.
     mapfile -t background < <(jobs -p)
 }
@@ -51,7 +51,7 @@ while IFS= read -r line; do
         ;;
     *) expected+=${expected:+$'\n'}$line ;;
     esac
-done < <(sed -n '/^## A tour/,/^## /s/^    //p' "$readme")
+done < <(sed -n '/^## A tour/,/^## /s/^    //p' "$tour")
 step "$command" "$expected"
-[ "$steps" -ge 8 ] || fail "the README has no tour"
-echo "the tour of $steps commands goes as the README says"
+[ "$steps" -ge 8 ] || fail "there is no tour"
+echo "the tour of $steps commands goes as it is written"

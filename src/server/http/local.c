@@ -114,6 +114,7 @@ static const struct route {
     {"/openapi/v3", true, serve_api},
     {"/readyz", true, serve_health},
     {"/version", false, serve_api},
+    {"/version/", false, serve_api}, /* as the Python client asks */
 };
 
 static bool fits(const struct route *r, struct vg_slice path)
@@ -182,6 +183,12 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Health checks are listed one by one; a path that ends with a slash is another name of one. */
+static bool is_listed(const struct route *r)
+{
+    return r->serve != serve_health && r->path[strlen(r->path) - 1] != '/';
+}
+
 static int collect_paths(struct vg_request *q, struct path_list *l)
 {
     static const char *const fixed[] = {"/api", "/api/v1", "/apis", "/apis/"};
@@ -189,7 +196,7 @@ static int collect_paths(struct vg_request *q, struct path_list *l)
     for (size_t i = 0; i < VG_ARRAY_LEN(fixed) && r == 0; i++)
         r = add_path(l, fixed[i]);
     for (size_t i = 0; i < VG_ARRAY_LEN(routes) && r == 0; i++) {
-        if (routes[i].serve != serve_paths && routes[i].serve != serve_health)
+        if (is_listed(&routes[i]))
             r = add_path(l, routes[i].path);
     }
     if (r == 0)
