@@ -1,0 +1,469 @@
+/* api_vectors_test.c - what a real kube-apiserver answered, asked of ours.
+ * Watch scenarios: their writes are sent, and the events must have the same types, names, labels,
+ * finalizers and data in the same order, at the revisions of the same writes. Refusals of list
+ * options and of Accept: status, reason and message must be the same. What differs by nature
+ * (revisions in texts) is not compared; kinds and media types that are not served are left out and
+ * counted. Without the recordings there is nothing to do, and that is said. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "json/json.h"
+#include "json/write.h"
+
+static struct vg_adrv d;
+static struct vg_arena arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    vg_arena_init(&arena, 0, 0);
+    vg_adrv_open(&d, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    vg_adrv_close(&d);
+    vg_arena_done(&arena);
+    return 0;
+}
+
+/* ---- JSON ---- */
+
+static const char *text_of(const struct vg_json *v)
+{
+    struct vg_slice s = vg_json_text(v);
+    char *p = vg_arena_alloc(&arena, s.n + 1, 1);
+    assert_non_null(p);
+    if (s.n)
+        memcpy(p, s.p, s.n);
+    p[s.n] = '\0';
+    return p;
+}
+
+static const struct vg_json *get(const struct vg_json *v, const char *key)
+{
+    return vg_json_get_str(v, key);
+}
+
+static const char *get_text(const struct vg_json *v, const char *key)
+{
+    return text_of(get(v, key));
+}
+
+static struct vg_json *parse(struct vg_slice text)
+{
+    struct vg_json *root;
+    char *kept = vg_arena_copy(&arena, text.p, text.n);
+    assert_non_null(kept);
+    assert_int_equal(vg_json_parse(&arena, vg_slice(kept, text.n), NULL, &root, NULL), 0);
+    return root;
+}
+
+static const char *written(const struct vg_json *v)
+{
+    VG_AUTO(buf) b = {0};
+    if (!v)
+        return "-";
+    assert_int_equal(vg_json_write(&b, v, 0), 0);
+    assert_int_equal(vg_buf_append_byte(&b, '\0'), 0);
+    return vg_arena_copy(&arena, b.p, b.n);
+}
+
+static int64_t status_of(const struct vg_json *record)
+{
+    int64_t n = 0;
+    assert_int_equal(vg_json_to_int64(get(record, "status"), &n), 0);
+    return n;
+}
+
+/* ---- requests ---- */
+
+static const char *headers_of(const struct vg_json *record)
+{
+    VG_AUTO(buf) b = {0};
+    const struct vg_json *h = get(record, "headers");
+    if (h)
+        VG_JSON_FOREACH_MEMBER (m, h)
+            assert_int_equal(
+                vg_buf_printf(&b, "%.*s: %s\r\n", (int)m->key_n, m->key, text_of(&m->value)), 0);
+    assert_int_equal(vg_buf_append_byte(&b, '\0'), 0);
+    return vg_arena_copy(&arena, b.p, b.n);
+}
+
+static void send_record(const struct vg_json *record, struct vg_reply *reply)
+{
+    const struct vg_json *body = get(record, "body");
+    const char *text = !body || body->type == VG_JSON_NULL ? NULL
+                       : body->type == VG_JSON_STRING      ? text_of(body)
+                                                           : written(body);
+    vg_adrv_request(&d, get_text(record, "method"), get_text(record, "path"), headers_of(record),
+                    text, reply);
+}
+
+static bool is_served(const char *path)
+{
+    static char decoded[8192];
+    static struct vg_target t;
+    return strlen(path) < sizeof decoded &&
+           vg_target_parse(VG_HTTP_GET, vg_slice_str(path), decoded, &t, NULL) == 0 &&
+           t.type != VG_TARGET_OTHER && (t.type != VG_TARGET_NO_RESOURCE || strstr(path, "bogus"));
+}
+
+static void make_namespace(const char *name)
+{
+    VG_AUTO(buf) b = {0};
+    struct vg_reply r = {0};
+    assert_int_equal(vg_buf_printf(&b,
+                                   "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{"
+                                   "\"name\":\"%s\"}}%c",
+                                   name, '\0'),
+                     0);
+    vg_adrv_request(&d, "POST", "/api/v1/namespaces", "Content-Type: application/json\r\n", b.p,
+                    &r);
+    assert_true(r.status == 201 || r.status == 409);
+    vg_reply_done(&r);
+}
+
+/* ---- watch scenarios ---- */
+
+#define WRITES_MAX 16u
+
+struct scenario {
+    const char *name;
+    const struct vg_json *doc;
+    const struct vg_json *responses[WRITES_MAX]; /* ours */
+    size_t n_writes;
+};
+
+static bool may_replay(const struct scenario *s)
+{
+    const struct vg_json *watch = get(s->doc, "watch");
+    const char *accept = get_text(get(watch, "headers"), "Accept");
+    if (strstr(accept, "protobuf") || strstr(accept, "Table") ||
+        !is_served(get_text(watch, "sent_path")))
+        return false;
+    VG_JSON_FOREACH_ITEM (w, get(s->doc, "writes"))
+        if (!is_served(get_text(w, "path")) ||
+            strstr(get_text(get(w, "headers"), "Content-Type"), "apply-patch"))
+            return false;
+    return true;
+}
+
+static const char *revision(const struct vg_json *object)
+{
+    return get_text(get(object, "metadata"), "resourceVersion");
+}
+
+static void send_writes(struct scenario *s, const char *when)
+{
+    const struct vg_json *writes = get(s->doc, "writes");
+    for (size_t i = 0; i < writes->n; i++) {
+        const struct vg_json *w = &writes->items[i];
+        struct vg_reply r = {0};
+        if (strcmp(get_text(w, "when"), when) != 0)
+            continue;
+        send_record(w, &r);
+        if (r.status != status_of(w))
+            print_error("%s: write %zu: %s\n", s->name, i, r.body.p);
+        assert_int_equal(r.status, status_of(w));
+        assert_true(i < WRITES_MAX);
+        s->responses[i] = parse(vg_buf_slice(&r.body));
+        vg_reply_done(&r);
+    }
+}
+
+/* {{n:/pointer}} becomes a field of our answer to write n. */
+static const char *fill_in(const struct scenario *s, const char *path)
+{
+    VG_AUTO(buf) b = {0};
+    const char *open;
+    while ((open = strstr(path, "{{"))) {
+        const char *close = strstr(open, "}}");
+        unsigned long i = strtoul(open + 2, NULL, 10);
+        assert_non_null(close);
+        assert_true(i < WRITES_MAX && s->responses[i]);
+        assert_int_equal(vg_buf_append(&b, path, (size_t)(open - path)), 0);
+        assert_int_equal(vg_buf_printf(&b, "%s", revision(s->responses[i])), 0);
+        path = close + 2;
+    }
+    assert_int_equal(vg_buf_printf(&b, "%s%c", path, '\0'), 0);
+    return vg_arena_copy(&arena, b.p, b.n);
+}
+
+/* Is the event about an object that the scenario wrote? */
+static bool is_ours(const struct scenario *s, const struct vg_json *event)
+{
+    const char *name = get_text(get(get(event, "object"), "metadata"), "name");
+    VG_JSON_FOREACH_ITEM (w, get(s->doc, "writes")) {
+        const struct vg_json *response = get(w, "response");
+        const char *other = get_text(get(response, "metadata"), "name");
+        if (*other && strcmp(other, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The revision as the write that made it: "#3", or "?" for one that no write answered. */
+static const char *revision_name(const struct scenario *s, const struct vg_json *object,
+                                 bool is_recorded)
+{
+    const char *rev = revision(object);
+    const struct vg_json *writes = get(s->doc, "writes");
+    for (size_t i = 0; i < writes->n; i++) {
+        const struct vg_json *made =
+            is_recorded ? get(&writes->items[i], "response") : s->responses[i];
+        if (made && *rev && strcmp(revision(made), rev) == 0) {
+            char *text = vg_arena_alloc(&arena, 16, 1);
+            snprintf(text, 16, "#%zu", i);
+            return text;
+        }
+    }
+    return "?";
+}
+
+/* What must be the same, as a text; NULL: does not count. */
+static const char *essence(const struct scenario *s, const struct vg_json *event, bool is_recorded)
+{
+    const char *type = get_text(event, "type");
+    const struct vg_json *object = get(event, "object"), *meta = get(object, "metadata");
+    VG_AUTO(buf) b = {0};
+    int r;
+    if (strcmp(type, "BOOKMARK") == 0) {
+        if (!get(meta, "annotations"))
+            return NULL; /* when they come is a matter of time */
+        r = vg_buf_printf(&b, "BOOKMARK %s %s", get_text(object, "kind"),
+                          written(get(meta, "annotations")));
+    } else if (strcmp(type, "ERROR") == 0) {
+        r = vg_buf_printf(&b, "ERROR %s", written(get(object, "reason")));
+    } else if (!is_ours(s, event)) {
+        return NULL;
+    } else {
+        r = vg_buf_printf(
+            &b, "%s %s %s/%s %s labels=%s finalizers=%s deleting=%d grace=%s data=%s", type,
+            get_text(object, "kind"), get_text(meta, "namespace"), get_text(meta, "name"),
+            revision_name(s, object, is_recorded), written(get(meta, "labels")),
+            written(get(meta, "finalizers")), get(meta, "deletionTimestamp") != NULL,
+            written(get(meta, "deletionGracePeriodSeconds")), written(get(object, "data")));
+    }
+    assert_int_equal(r, 0);
+    assert_int_equal(vg_buf_append_byte(&b, '\0'), 0);
+    return vg_arena_copy(&arena, b.p, b.n);
+}
+
+static const char *next_essence(const struct scenario *s, struct vg_stream *stream)
+{
+    const char *line, *e = NULL;
+    while (!e && (line = vg_stream_line(stream)))
+        e = essence(s, parse(vg_slice_str(line)), false);
+    return e;
+}
+
+static void compare_stream(const struct scenario *s, struct vg_stream *stream)
+{
+    size_t n = 0;
+    bool is_over = false;
+    VG_JSON_FOREACH_ITEM (frame, get(s->doc, "frames")) {
+        const char *wanted = essence(s, frame, true);
+        if (!wanted)
+            continue;
+        const char *got = next_essence(s, stream);
+        if (!got || strcmp(got, wanted) != 0)
+            print_error("%s: event %zu\n", s->name, n);
+        assert_non_null(got);
+        assert_string_equal(got, wanted);
+        is_over |= strncmp(wanted, "ERROR", 5) == 0;
+        n++;
+    }
+    /* That nothing more comes is seen at the end; waiting for all ends would take minutes. */
+    if (n == 0 || is_over || vg_test_is_long())
+        assert_null(next_essence(s, stream));
+}
+
+static void compare_refusal(const struct scenario *s, const struct vg_json *wanted,
+                            struct vg_slice body)
+{
+    struct vg_json *got = parse(body);
+    if (strcmp(get_text(wanted, "message"), get_text(got, "message")) != 0)
+        print_error("%s\n", s->name);
+    assert_string_equal(get_text(got, "message"), get_text(wanted, "message"));
+    assert_string_equal(get_text(got, "reason"), get_text(wanted, "reason"));
+}
+
+static bool replay_watch(const char *name)
+{
+    struct scenario s = {.name = name};
+    VG_AUTO(buf) text = {0};
+    char file[128];
+    snprintf(file, sizeof file, "watch/%s.json", name);
+    if (!vg_test_vector(file, &text))
+        return false;
+    s.doc = parse(vg_buf_slice(&text));
+    if (!may_replay(&s)) {
+        print_message("not served yet: %s\n", name);
+        return true;
+    }
+    send_writes(&s, "before");
+    const struct vg_json *watch = get(s.doc, "watch");
+    struct vg_stream stream;
+    vg_stream_open(&d, fill_in(&s, get_text(watch, "path")), headers_of(watch), &stream);
+    if (stream.status != status_of(s.doc))
+        print_error("%s\n", name);
+    assert_int_equal(stream.status, status_of(s.doc));
+    send_writes(&s, "during");
+    if (stream.status == 200 && !strstr(name, "existing")) {
+        compare_stream(&s, &stream);
+    } else if (stream.status != 200 && strcmp(name, "yaml") != 0) {
+        const char *line = vg_stream_line(&stream);
+        assert_non_null(line);
+        compare_refusal(&s, &get(s.doc, "frames")->items[0], vg_slice_str(line));
+    }
+    vg_stream_close(&stream);
+    return true;
+}
+
+static void watch_scenarios_are_the_same(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "all-namespaces",
+        "apply-events",
+        "bookmark-before-timeout",
+        "cluster-scoped",
+        "custom-resource",
+        "delete-collection",
+        "deletion-foreground",
+        "deletion-with-finalizer",
+        "expired-resourceversion",
+        "field-selector-invalid",
+        "field-selector-name",
+        "field-selector-transitions",
+        "future-resourceversion-initial-events",
+        "future-resourceversion",
+        "invalid-resourceversion",
+        "invalid-timeout",
+        "label-selector-invalid",
+        "label-selector-transitions",
+        "legacy-path-all",
+        "legacy-path-name",
+        "legacy-path",
+        "missing-namespace",
+        "namespace-lifecycle",
+        "namespace-scoped-other-ignored",
+        "no-resourceversion",
+        "noop-update",
+        "partial-object-metadata",
+        "plain",
+        "pod-graceful-deletion",
+        "pod-unscheduled-deletion",
+        "resourceversion-0",
+        "resourceversionmatch-without-initial",
+        "resume",
+        "send-initial-events-at-version",
+        "send-initial-events-empty",
+        "send-initial-events-false",
+        "send-initial-events-no-bookmarks",
+        "send-initial-events-no-match",
+        "send-initial-events",
+        "single-name-existing",
+        "single-name",
+        "timeout",
+        "unwatchable",
+        "watch-equals-1",
+        "yaml",
+    };
+    make_namespace("vecp-watch");
+    make_namespace("vecp-watch2");
+    vg_adrv_compact(&d, vg_storage_revision(d.storage));
+    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
+        if (!replay_watch(names[i]))
+            skip();
+        vg_arena_reset(&arena);
+    }
+}
+
+/* ---- refusals ---- */
+
+/* Numbers that are this server's own become N. */
+static const char *without_current(const char *message)
+{
+    const char *at = strstr(message, ", current: ");
+    if (!at)
+        return message;
+    char *copy = vg_arena_copy(&arena, message, strlen(message) + 1);
+    copy[at - message] = '\0';
+    return copy;
+}
+
+static bool may_compare(const struct vg_json *record)
+{
+    const char *path = get_text(record, "path");
+    const char *accept = get_text(get(record, "headers"), "Accept");
+    if (status_of(record) < 400 || strcmp(get_text(record, "method"), "GET") != 0 ||
+        get(record, "response")->type != VG_JSON_OBJECT || strstr(accept, "as=Table;v=v1;g=meta") ||
+        strstr(accept, "PartialObjectMetadata;") || strstr(path, "resourceVersion=5&"))
+        return false;
+    return strncmp(path, "/api", 4) == 0 && is_served(path);
+}
+
+static void compare_record(const struct vg_json *record)
+{
+    struct vg_reply r = {0};
+    VG_JSON_FOREACH_ITEM (before, get(record, "setup")) {
+        if (strstr(get_text(before, "path"), "${"))
+            return;
+        send_record(before, &r);
+    }
+    send_record(record, &r);
+    const struct vg_json *wanted = get(record, "response");
+    struct vg_json *got = r.body.n && r.body.p[0] == '{' ? parse(vg_buf_slice(&r.body)) : NULL;
+    const char *a = without_current(get_text(wanted, "message"));
+    const char *b = without_current(get_text(got, "message"));
+    if (r.status != status_of(record) || strcmp(a, b) != 0)
+        print_error("%s: %d\n", get_text(record, "id"), r.status);
+    assert_string_equal(b, a);
+    assert_int_equal(r.status, status_of(record));
+    assert_string_equal(get_text(got, "reason"), get_text(wanted, "reason"));
+    assert_string_equal(written(get(got, "details")), written(get(wanted, "details")));
+    vg_reply_done(&r);
+}
+
+static void refusals_are_the_same(void **state)
+{
+    static const char *const files[] = {"invalid/list-options.jsonl",
+                                        "invalid/content-types.jsonl"};
+    size_t n = 0, left_out = 0;
+    (void)state;
+    make_namespace("veci-ns");
+    vg_adrv_config(&d, "veci-ns", "anchor", "0");
+    vg_adrv_config(&d, "veci-ns", "anchor", "1");
+    vg_adrv_compact(&d, vg_storage_revision(d.storage));
+    for (size_t i = 0; i < VG_ARRAY_LEN(files); i++) {
+        VG_AUTO(buf) text = {0};
+        if (!vg_test_vector(files[i], &text))
+            skip();
+        for (char *at = text.p, *end; (end = memchr(at, '\n', (size_t)(text.p + text.n - at)));
+             at = end + 1) {
+            struct vg_json *record = parse(vg_slice(at, (size_t)(end - at)));
+            bool is_compared = may_compare(record);
+            if (is_compared)
+                compare_record(record);
+            n += is_compared;
+            left_out += !is_compared;
+            vg_arena_reset(&arena);
+        }
+    }
+    print_message("%zu refusals compared, %zu left out\n", n, left_out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(watch_scenarios_are_the_same, setup, teardown),
+        cmocka_unit_test_setup_teardown(refusals_are_the_same, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
