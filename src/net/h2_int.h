@@ -49,7 +49,8 @@ struct vg_h2_stream {
     bool is_connect;      /* 405 */
     bool has_sent_head;   /* the answer's head has gone to the connection */
     bool is_granted;      /* counted in h2->n_granted */
-    bool is_in_line;      /* has asked for a grant */
+    bool is_in_line;      /* waits for a grant */
+    bool is_short;        /* announced to fit into the small window */
     bool wants_body;      /* the handler waits for it */
     bool is_request_done; /* END_STREAM was received */
     bool is_waiting;      /* in h2->waiting */

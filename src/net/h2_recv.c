@@ -122,6 +122,7 @@ static void grant(struct vg_h2_stream *s)
     struct vg_h2 *h = vg_h2_of(s);
     size_t window = vg_h2_limits(h)->body_bytes;
     s->is_granted = true;
+    s->is_in_line = false;
     h->n_granted++;
     vg_list_remove(&s->slow);
     vg_list_push_back(&h->receiving, &s->slow);
@@ -134,7 +135,7 @@ static void grant(struct vg_h2_stream *s)
     vg_h2_speak(h);
 }
 
-/* Half of the small window is used up: more is to come. */
+/* Its body does not fit into the small window, or may not. */
 static void want_grant(struct vg_h2_stream *s)
 {
     struct vg_h2 *h = vg_h2_of(s);
@@ -142,6 +143,7 @@ static void want_grant(struct vg_h2_stream *s)
         grant(s);
         return;
     }
+    s->is_in_line = true;
     vg_list_remove(&s->slow);
     vg_list_push_back(&h->in_line, &s->slow);
 }
@@ -188,13 +190,12 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     }
     s->at = vg_conn_now(h->codec.conn);
     s->n_body += n;
-    if (s->is_granted || s->n_body < VG_H2_BODY_WINDOW / 2) {
-        vg_list_remove(&s->slow);
-        vg_list_push_back(&h->receiving, &s->slow);
-    } else if (!s->is_in_line) {
-        s->is_in_line = true;
-        want_grant(s);
-    }
+    if (s->is_in_line)
+        return 0;
+    vg_list_remove(&s->slow);
+    vg_list_push_back(&h->receiving, &s->slow);
+    if (!s->is_granted && !s->is_short && s->n_body >= VG_H2_BODY_WINDOW / 2)
+        want_grant(s); /* half of the small window is used up: more may come */
     return 0;
 }
 
@@ -207,34 +208,45 @@ static void request_done(struct vg_h2_stream *s)
     vg_exchange_request(&s->x);
 }
 
-/* nghttp2 has checked that it is a number. */
-static bool is_body_too_large(const struct vg_h2_stream *s, size_t max)
+/* The announced length of the body; UINT64_MAX: none, or none that a number holds. nghttp2 has
+ * checked that it is one. */
+static uint64_t body_length(const struct vg_h2_stream *s)
 {
-    char text[24];
+    char text[20]; /* 19 digits: below 2^64 */
     struct vg_slice v = vg_http_field(&s->x, "content-length");
     if (v.n == 0 || v.n >= sizeof(text))
-        return v.n > 0;
+        return UINT64_MAX;
     memcpy(text, v.p, v.n);
     text[v.n] = 0;
-    return strtoull(text, NULL, 10) > max;
+    return strtoull(text, NULL, 10);
+}
+
+static int say_continue(struct vg_h2 *h, struct vg_h2_stream *s)
+{
+    static const nghttp2_nv go_on = {(uint8_t *)(uintptr_t) ":status", (uint8_t *)(uintptr_t) "100",
+                                     7, 3, 0};
+    if (!vg_slice_eq(vg_http_field(&s->x, "expect"), VG_SLICE_LIT("100-continue")))
+        return 0;
+    return nghttp2_submit_headers(h->session, 0, s->id, NULL, &go_on, 1, NULL) < 0 ? -ENOMEM : 0;
 }
 
 /* Between on_head and the body. */
 static int expect_body(struct vg_h2 *h, struct vg_h2_stream *s)
 {
-    static const nghttp2_nv go_on = {(uint8_t *)(uintptr_t) ":status", (uint8_t *)(uintptr_t) "100",
-                                     7, 3, 0};
-    if (is_body_too_large(s, vg_h2_limits(h)->body_bytes)) {
+    const struct vg_http_limits *limits = vg_h2_limits(h);
+    uint64_t length = body_length(s);
+    if (length > limits->body_bytes && length != UINT64_MAX) {
         refuse(s, 413, "the body is too large");
         return 0;
     }
     s->wants_body = true;
+    s->is_short = length <= VG_H2_BODY_WINDOW;
     s->at = vg_conn_now(h->codec.conn);
     vg_list_push_back(&h->receiving, &s->slow);
-    vg_conn_alarm(h->codec.conn, deadline(s->at, vg_h2_limits(h)->body_ms));
-    if (!vg_slice_eq(vg_http_field(&s->x, "expect"), VG_SLICE_LIT("100-continue")))
-        return 0;
-    return nghttp2_submit_headers(h->session, 0, s->id, NULL, &go_on, 1, NULL) < 0 ? -ENOMEM : 0;
+    vg_conn_alarm(h->codec.conn, deadline(s->at, limits->body_ms));
+    if (!s->is_short && length != UINT64_MAX)
+        want_grant(s);
+    return say_continue(h, s);
 }
 
 static int serve(struct vg_h2 *h, struct vg_h2_stream *s, bool is_whole)

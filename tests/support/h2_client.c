@@ -193,6 +193,16 @@ void vg_h2c_consume(struct vg_h2c *c, const struct vg_h2c_stream *s, size_t n)
         MUST(nghttp2_session_consume_connection(c->session, n) == 0);
 }
 
+void vg_h2c_frame(struct vg_buf *b, uint8_t type, uint8_t flags, uint32_t id, const void *p,
+                  size_t n)
+{
+    uint8_t head[9] = {
+        (uint8_t)(n >> 16),  (uint8_t)(n >> 8),   (uint8_t)n,         type,       flags,
+        (uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id};
+    MUST(vg_buf_append(b, head, 9) == 0);
+    MUST(n == 0 || vg_buf_append(b, p, n) == 0);
+}
+
 void vg_h2c_raw(struct vg_h2c *c, const void *p, size_t n)
 {
     const char *at = p;

@@ -57,6 +57,9 @@ void vg_h2c_consume(struct vg_h2c *c, const struct vg_h2c_stream *s, size_t n);
 
 /* Send what can be sent, read what is there. Returns the number of bytes read. */
 size_t vg_h2c_step(struct vg_h2c *c);
+/* Append one frame to b, for what a decent client never sends. */
+void vg_h2c_frame(struct vg_buf *b, uint8_t type, uint8_t flags, uint32_t id, const void *p,
+                  size_t n);
 /* Raw bytes past nghttp2, for what a decent client never sends. */
 void vg_h2c_raw(struct vg_h2c *c, const void *p, size_t n);
 
