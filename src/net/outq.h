@@ -1,7 +1,8 @@
 /* outq.h - bytes that wait to be sent, in order: on a connection or on a stream of one.
- * Short pieces are copied; long ones are kept by reference under a pin. What is queued is a list of
- * pieces that come from a pool, one per loop, so that a queue that fills and drains event after
- * event stops allocating. An empty queue holds no memory but its struct.
+ * Short slices are copied; long ones are kept by reference under a pin. Both become records that
+ * lie one behind the other in pieces of half a KiB, so that a few events that wait touch few cache
+ * lines. Pieces come from a pool, one per loop: a queue that fills and drains event after event
+ * stops allocating. An empty queue holds no memory but its struct.
  * After -ENOMEM a queue may hold a part of what was to be added: its connection or stream is cut.
  * Thread: the loop's. */
 #ifndef VG_NET_OUTQ_H
@@ -11,9 +12,9 @@
 
 #include "http.h"
 
-/* 256: below it a copy costs less than an iovec, a piece and two atomic counts. */
+/* 256: below it a copy costs less than a vector and two atomic counts. */
 #define VG_OUTQ_COPY_MAX 256u
-/* Pieces that are kept for reuse: 1,000 connections with an event each, a few times over. */
+/* Pieces that are kept for reuse, 2 MiB: a few events for each of 1,000 connections. */
 #define VG_OUTQ_POOL_MAX 4096u
 
 struct vg_outq_piece;
