@@ -61,8 +61,7 @@ static void on_request(struct vg_http_exchange *x, void *arg)
     struct request *q = vg_malloc(sizeof *q + r->target.n);
     if (!q)
         abort();
-    if (vg_target_parse(r->method, r->target, q->decoded, &q->target, NULL) < 0 ||
-        q->target.type == VG_TARGET_OTHER) {
+    if (vg_target_parse(r->method, r->target, q->decoded, &q->target, NULL) < 0) {
         vg_free(q);
         answer_text(x, 404, "404 page not found\n");
         return;

@@ -287,10 +287,7 @@ void vg_api_serve(struct vg_api_call *call)
     }
     if (call->target->type != VG_TARGET_RESOURCE) {
         call->media.is_pretty = vg_media_is_pretty(call->x, call->target);
-        if (call->target->type == VG_TARGET_OTHER)
-            vg_api_other(call);
-        else
-            vg_api_discover(call);
+        vg_api_discover(call);
         return;
     }
     if (call->target->sub && call->target->sub->type == VG_SUB_UNSERVED) {

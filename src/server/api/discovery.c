@@ -11,6 +11,7 @@
 #include "discovery_doc.h"
 #include "discovery_write.h"
 #include "openapi.h"
+#include "respond_int.h"
 #include "json/write.h"
 
 #define AGGREGATED_TYPE "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -147,8 +148,10 @@ static const struct vg_doc *find_doc(const struct vg_discovery *d, const struct 
 
 static void answer_aggregated(struct vg_api_call *call, const struct vg_doc *doc)
 {
-    const struct vg_buf *body = call->media.is_pretty ? &doc->pretty : &doc->compact;
-    vg_respond_constant(call, AGGREGATED_TYPE, vg_buf_slice(body), doc->etag);
+    struct vg_head_opts opts = {
+        .content_type = AGGREGATED_TYPE, .etag = doc->etag, .cache_control = "public"};
+    vg_respond_constant(call, &opts,
+                        vg_buf_slice(call->media.is_pretty ? &doc->pretty : &doc->compact));
 }
 
 /* YAML is rare: made anew each time. */
@@ -170,8 +173,8 @@ static void answer_doc(struct vg_api_call *call, const struct vg_doc *doc)
     if (call->media.type != VG_MEDIA_JSON)
         answer_yaml(call, vg_slice(compact.p, compact.n - 1));
     else
-        vg_respond_constant(call, "application/json",
-                            call->media.is_pretty ? vg_buf_slice(&doc->pretty) : compact, NULL);
+        vg_respond_constant(call, &(struct vg_head_opts){.content_type = "application/json"},
+                            call->media.is_pretty ? vg_buf_slice(&doc->pretty) : compact);
 }
 
 /* The client is told the address that it used. */
@@ -208,6 +211,7 @@ void vg_api_discover(struct vg_api_call *call)
     if (!vg_discovery_admit(call))
         return;
     if (vg_media_negotiate(call->x, t, &scope, &call->arena, &call->media, &status) < 0) {
+        call->media = (struct vg_media){.type = VG_MEDIA_JSON, .is_pretty = true};
         vg_respond_status(call, &status);
         return;
     }

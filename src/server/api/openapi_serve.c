@@ -87,33 +87,15 @@ static void answer_text(struct vg_api_call *call, int code, const char *text)
         vg_respond_bytes(call, code, "text/plain; charset=utf-8", &body);
 }
 
-static bool is_unmodified(const struct vg_api_call *call, const struct vg_openapi_doc *doc)
-{
-    return vg_slice_eq(vg_http_field(call->x, "if-none-match"), vg_slice_str(doc->etag));
-}
-
 static void answer_doc(struct vg_api_call *call, const struct vg_openapi_doc *doc,
                        const struct media *media, const char *cache_control)
 {
-    struct vg_head_opts opts = {.code = 304, .etag = doc->etag, .cache_control = cache_control};
-    if (is_unmodified(call, doc)) {
-        answer_empty(call, &opts);
-        return;
-    }
     const struct vg_buf *gzip = &doc->gzip[media->form];
-    opts.code = 200;
-    opts.content_type = media->answered;
-    opts.is_gzip = gzip->n && vg_media_wants_gzip(call->x);
-    struct vg_slice body = vg_buf_slice(opts.is_gzip ? gzip : &doc->body[media->form]);
-    opts.length = body.n;
-    int r = vg_respond_head_opts(call, &opts);
-    if (r == 0)
-        r = vg_http_write(call->x, &body, 1, &vg_constant_pin);
-    if (r >= 0) {
-        call->bytes_out += body.n;
-        vg_http_end(call->x);
-    }
-    vg_call_finish(call);
+    struct vg_head_opts opts = {.content_type = media->answered,
+                                .etag = doc->etag,
+                                .cache_control = cache_control,
+                                .is_gzip = gzip->n && vg_media_wants_gzip(call->x)};
+    vg_respond_constant(call, &opts, vg_buf_slice(opts.is_gzip ? gzip : &doc->body[media->form]));
 }
 
 /* The client has an old index: this is where the document is now. */

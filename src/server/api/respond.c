@@ -310,17 +310,20 @@ static void hold_nothing(const void *block)
 }
 const struct vg_http_pin vg_constant_pin = {NULL, hold_nothing, hold_nothing};
 
-void vg_respond_constant(struct vg_api_call *call, const char *content_type, struct vg_slice body,
-                         const char *etag)
+void vg_respond_constant(struct vg_api_call *call, const struct vg_head_opts *opts,
+                         struct vg_slice body)
 {
-    struct vg_head_opts opts = {.code = 200, .content_type = content_type, .etag = etag};
-    if (etag && vg_slice_eq(vg_http_field(call->x, "if-none-match"), vg_slice_str(etag))) {
-        opts.code = 304;
-        opts.content_type = NULL;
-        send_slices(call, &opts, NULL, 0, NULL);
+    struct vg_head_opts own = *opts;
+    struct vg_slice known = vg_http_field(call->x, "if-none-match");
+    own.code = 200;
+    if (own.etag && vg_slice_eq(known, vg_slice_str(own.etag))) {
+        own.code = 304;
+        own.content_type = NULL;
+        own.is_gzip = false;
+        send_slices(call, &own, NULL, 0, NULL);
         return;
     }
-    send_slices(call, &opts, &body, 1, &vg_constant_pin);
+    send_slices(call, &own, &body, 1, &vg_constant_pin);
 }
 
 /* ---- objects ---- */

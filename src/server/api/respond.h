@@ -19,10 +19,6 @@ void vg_respond_json(struct vg_api_call *call, int code, struct vg_buf *take_jso
 /* Bytes as they are. Consumes the buffer. */
 void vg_respond_bytes(struct vg_api_call *call, int code, const char *content_type,
                       struct vg_buf *take_body);
-/* A body that is constant for the process's life (discovery), with its ETag (quoted; NULL: none):
- * 304 when If-None-Match says so. What has an ETag also says Vary: Accept, 304 too. */
-void vg_respond_constant(struct vg_api_call *call, const char *content_type, struct vg_slice body,
-                         const char *etag);
 
 /* Streams (lists, watches): the head with all common fields; then vg_http_write and vg_http_end.
  * 0, or negative: the exchange is gone. */

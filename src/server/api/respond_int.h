@@ -17,6 +17,11 @@ struct vg_head_opts {
 /* 0; negative: nobody is there, or there was an answer before. */
 VG_CHECK int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *opts);
 
+/* A body that is constant for the process's life, as it is: 200, or 304 when opts has an ETag that
+ * If-None-Match names. What has an ETag says Vary: Accept. opts says the rest of the head. */
+void vg_respond_constant(struct vg_api_call *call, const struct vg_head_opts *opts,
+                         struct vg_slice body);
+
 /* Answer a request whose verb is still under way, as when its time is over. */
 void vg_call_answer_early(struct vg_api_call *call, const struct vg_api_status *status);
 

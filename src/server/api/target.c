@@ -160,7 +160,7 @@ static enum vg_target_type parse_root(struct steps *s, struct vg_target *t)
         return VG_TARGET_OTHER;
     }
     if (!serves(vg_group_find(t->group), t->version))
-        return VG_TARGET_OTHER;
+        return vg_group_find(t->group) ? VG_TARGET_NO_RESOURCE : VG_TARGET_OTHER;
     memmove(s->v, s->v + skip, (s->n - skip) * sizeof s->v[0]);
     s->n -= skip;
     return s->n ? VG_TARGET_RESOURCE : VG_TARGET_VERSION;

@@ -19,7 +19,7 @@ enum vg_target_type {
     VG_TARGET_APIS,        /* /apis */
     VG_TARGET_GROUP,       /* /apis/G */
     VG_TARGET_VERSION,     /* /api/v1, /apis/G/V: group and version are set */
-    VG_TARGET_NO_RESOURCE, /* a served group and version, no such resource: 404 Status */
+    VG_TARGET_NO_RESOURCE, /* a served group, no such version or resource: 404 Status */
     VG_TARGET_OTHER,       /* any other path: health, version, metrics, openapi, or 404 in text */
 };
 

@@ -112,9 +112,9 @@ static void other_paths_are_told_apart(void **state)
     expect(VG_HTTP_GET, "/apis/apps", "group");
     expect(VG_HTTP_GET, "/apis/apps/v1", "version");
     expect(VG_HTTP_GET, "/api/v1", "version");
-    expect(VG_HTTP_GET, "/api/v2/pods", "other");
+    expect(VG_HTTP_GET, "/api/v2/pods", "no resource");
     expect(VG_HTTP_GET, "/apis/bogus.example.com/v1/things", "other");
-    expect(VG_HTTP_GET, "/apis/apps/v9/deployments", "other");
+    expect(VG_HTTP_GET, "/apis/apps/v9/deployments", "no resource");
     expect(VG_HTTP_GET, "/api/v1/things", "no resource");
     expect(VG_HTTP_GET, "/api/v1//pods", "no resource");
     expect(VG_HTTP_GET, "/healthz", "other");
