@@ -1,6 +1,8 @@
 /* admit.c - may something be made in this namespace? It must be there and not be going away.
- * The cache answers, without storage, unless it does not know the namespace and may be behind: the
- * namespace can have been made a moment ago. */
+ * The cache answers, without storage, unless it may be behind in what counts: it does not know the
+ * namespace, which can have been made a moment ago; or it has not yet seen our own last write of a
+ * namespace, which may be the deletion of this one. So whoever was told that a namespace is going
+ * away finds that nothing can be made in it. */
 #include "status_int.h"
 #include "write.h"
 
@@ -49,7 +51,8 @@ static bool look_in_cache(struct vg_admit *a, const struct vg_kind *namespaces)
     if (vg_cache_newest(api->cacher, vg_kind_index(namespaces), &snap) < 0)
         return false;
     learn(a, vg_root_get(snap.root, (struct vg_tree_key){.minor = vg_obj_key_slice(&a->key)}));
-    bool is_known = a->exists || snap.rev >= newest;
+    vg_rev own = atomic_load_explicit(&api->namespaces_rev, memory_order_acquire);
+    bool is_known = snap.rev >= (a->exists ? own : newest);
     vg_cache_snapshot_done(&snap);
     return is_known;
 }

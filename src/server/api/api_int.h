@@ -2,6 +2,8 @@
 #ifndef VG_API_API_INT_H
 #define VG_API_API_INT_H
 
+#include <stdatomic.h>
+
 #include "api.h"
 #include "base/list.h"
 #include "base/rng.h"
@@ -17,6 +19,7 @@ struct vg_api {
     struct vg_cacher *cacher;
     struct vg_api_metrics *counters; /* metrics.c; NULL: not counted */
     struct vg_discovery *discovery;  /* documents, made once (discovery.c) */
+    _Atomic uint64_t namespaces_rev; /* of our last write of a namespace: see admit.c */
 };
 
 struct vg_api_loop {

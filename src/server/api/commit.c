@@ -86,6 +86,16 @@ static bool look_in_cache(struct vg_change *c)
 
 /* ---- the transaction ---- */
 
+/* Before anybody is told of it: admissions shall know (admit.c). */
+static void note_namespace(const struct vg_change *c)
+{
+    _Atomic uint64_t *last = &c->call->loop->api->namespaces_rev;
+    uint64_t seen = atomic_load_explicit(last, memory_order_relaxed);
+    while (seen < c->rev && !atomic_compare_exchange_weak_explicit(
+                                last, &seen, c->rev, memory_order_release, memory_order_relaxed))
+        ;
+}
+
 static void on_txn(struct vg_store_req *req)
 {
     struct vg_change *c = VG_CONTAINER_OF(req, struct vg_change, txn.req);
@@ -108,6 +118,8 @@ static void on_txn(struct vg_store_req *req)
         return;
     }
     c->rev = req->rev;
+    if (vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC))
+        note_namespace(c);
     if (c->verdict == VG_CHANGE_PUT)
         hold(c, c->op.rec, true);
     c->out = c->cur;
