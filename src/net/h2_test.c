@@ -362,6 +362,22 @@ static void drain_lets_streams_end(void **state)
     assert_int_equal(w.seen[0].closed_err, 0);
 }
 
+/* Nothing happens at the moment, but a request may have crossed the notice. */
+static void drain_waits_for_what_is_under_way(void **state)
+{
+    (void)state;
+    vg_world_turns(&w, &c, 3);
+    struct vg_h2c_stream *s = vg_h2c_get(&c, "/hello");
+    vg_http_server_drain(w.server, on_drained, &w.is_drained);
+    for (int i = 0; i < 5; i++)
+        vg_loop_turn(w.loop, false);
+    assert_false(w.is_drained);
+    VG_WORLD_UNTIL(&w, &c, w.is_drained);
+    VG_WORLD_UNTIL(&w, &c, c.is_eof);
+    assert_int_equal(s->status, 200);
+    assert_int_equal(c.n_goaways, 2);
+}
+
 static void drain_does_not_wait_for_clients_that_answer_nothing(void **state)
 {
     (void)state;
@@ -411,6 +427,7 @@ int main(void)
         T(a_list_does_not_hold_watches_back),
         T(streams_take_turns),
         T(drain_lets_streams_end),
+        T(drain_waits_for_what_is_under_way),
         T(drain_does_not_wait_for_clients_that_answer_nothing),
         T(an_idle_connection_drains_at_once),
     };

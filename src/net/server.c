@@ -189,7 +189,7 @@ static void on_turn_end(uv_prepare_t *handle)
 {
     struct vg_http_server *s = VG_CONTAINER_OF(handle, struct vg_http_server, turn_end);
     vg_conn_flush_dirty(s);
-    if (!s->drained || s->n_exchanges)
+    if (!s->drained || s->n_exchanges || !vg_conn_all_have_finished(s))
         return;
     void (*drained)(void *arg) = s->drained;
     s->drained = NULL;

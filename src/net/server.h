@@ -77,7 +77,9 @@ VG_CHECK int vg_http_server_listen(struct vg_http_server *s, struct vg_listener 
 VG_CHECK int vg_http_server_adopt(struct vg_http_server *s, int take_fd, struct vg_tls *tls);
 
 /* No new connections; HTTP/2 gets GOAWAY, HTTP/1.1 answers "Connection: close", idle ones close.
- * done comes when the last exchange has ended; exchanges that go on are the caller's to end. */
+ * done comes when the last exchange has ended and every connection has said its last word (HTTP/2
+ * takes requests that are under way for a second more); exchanges that go on are the caller's to
+ * end. */
 void vg_http_server_drain(struct vg_http_server *s, void (*done)(void *arg), void *arg);
 size_t vg_http_server_connections(const struct vg_http_server *s);
 
