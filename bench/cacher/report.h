@@ -8,7 +8,7 @@
 #include "measure.h"
 
 #define REPORT_ROWS 64
-#define REPORT_BARS 16
+#define REPORT_BARS 48
 #define ROUNDS_MAX 16
 
 struct row {

@@ -1,0 +1,110 @@
+/* fanout.c - one event to 1,000 watchers, beside bare loops that write the same bytes to as many
+ * sockets: one event in a write, and as many as the server put into one. */
+#include <stdlib.h>
+
+#include "crowd.h"
+#include "floor.h"
+#include "h2.h"
+#include "rows.h"
+
+const char *const carrier_names[CARRIERS] = {"plain", "TLS", "HTTP/2 plain", "HTTP/2 TLS"};
+
+static int watch_fd(const struct server *s, enum carrier carrier, const char *path, unsigned id)
+{
+    char text[256];
+    const char *at = strstr(path, "%u");
+    if (at)
+        snprintf(text, sizeof text, "%.*s%u%s", (int)(at - path), path, id, at + 2);
+    else
+        snprintf(text, sizeof text, "%s", path);
+    struct client c;
+    client_watch(&c, s, carrier_is_tls(carrier), text);
+    int fd = c.fd;
+    if (c.ssl)
+        SSL_set_quiet_shutdown(c.ssl, 1);
+    c.fd = -1;
+    client_done(&c);
+    return fd;
+}
+
+struct crowd *crowd_of_watches(const struct server *s, enum carrier carrier, const char *path,
+                               unsigned n, unsigned streams)
+{
+    struct crowd *crowd = crowd_new(n);
+    if (!carrier_is_h2(carrier)) {
+        for (unsigned i = 0; i < n; i++)
+            crowd_add(crowd, watch_fd(s, carrier, path, i));
+        return crowd;
+    }
+    for (unsigned i = 0; i < n; i += streams)
+        crowd_add(crowd, h2_watches(s, carrier_is_tls(carrier), path, i, VG_MIN(streams, n - i)));
+    return crowd;
+}
+
+#define WATCHERS 1000u
+
+/* Updates one after the other, each awaited by all: processor time per event and watcher. */
+static double fan_out_ns(const struct server *s, struct crowd *crowd, unsigned events,
+                         size_t *ret_frame)
+{
+    struct client c;
+    struct vg_buf scratch;
+    vg_buf_init(&scratch, 0);
+    client_open(&c, s, false);
+    pod_update(&c, &scratch, (struct pod){0, 0, 1000000});
+    crowd_await_quiet(crowd, 200);
+    uint64_t begin = crowd_bytes(crowd), cpu = server_cpu_ns(s);
+    size_t frame = 0;
+    for (unsigned i = 0; i < events; i++) {
+        pod_update(&c, &scratch, (struct pod){0, 0, 1000001 + i});
+        if (i == 0) {
+            crowd_await_quiet(crowd, 100);
+            frame = (size_t)(crowd_bytes(crowd) - begin) / WATCHERS;
+        }
+        crowd_await(crowd, begin + (uint64_t)(i + 1) * frame * WATCHERS);
+    }
+    double ns = (double)(server_cpu_ns(s) - cpu) / events / WATCHERS;
+    *ret_frame = frame;
+    client_done(&c);
+    vg_buf_done(&scratch);
+    return ns;
+}
+
+static void fan_out(const struct bench *b, const struct server *s, enum carrier carrier)
+{
+    double ours[ROUNDS_MAX], floors[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    unsigned events = b->quick ? 20 : 60;
+    struct crowd *crowd = crowd_of_watches(
+        s, carrier,
+        "/api/v1/"
+        "pods?watch=1&resourceVersion=0&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
+        WATCHERS, 10);
+    for (size_t i = 0; i < b->rounds; i++) {
+        size_t frame;
+        ours[i] = fan_out_ns(s, crowd, events, &frame) / 1e3;
+        floors[i] = floor_fanout_ns(&(struct floor_plan){WATCHERS, frame, 1, events / 2,
+                                                         carrier_is_tls(carrier)}) /
+                    1e3;
+        ratio[i] = ours[i] / floors[i];
+    }
+    if (crowd_closed(crowd) > 0)
+        bench_die("%zu watchers were ended", crowd_closed(crowd));
+    crowd_free(crowd);
+    report_row(b->report, "us", ours, b->rounds, "event to one of 1,000 watchers, %s",
+               carrier_names[carrier]);
+    report_row(b->report, "us", floors, b->rounds, "  floor: %s",
+               carrier_is_tls(carrier) ? "SSL_write" : "send");
+    report_bar(b->report, report_median(ratio, b->rounds), 1.5, "x floor: fan-out, %s",
+               carrier_names[carrier]);
+}
+
+void rows_fanout(const struct bench *b)
+{
+    struct server s;
+    server_start(&s, b->binary, b->dir);
+    pods_fill(&s, 1, 1);
+    for (enum carrier c = 0; c < CARRIERS; c++)
+        fan_out(b, &s, c);
+    server_stop(&s);
+    bench_remove_tree(s.dir);
+}

@@ -1,0 +1,57 @@
+/* idle.c - memory: of an idle server, of 10,000 pods, of watchers that nothing happens to. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "crowd.h"
+#include "rows.h"
+
+#define MB (1024.0 * 1024.0)
+#define NODE_WATCH "/api/v1/pods?watch=1&resourceVersion=1&fieldSelector=spec.nodeName%3Dnode-%u"
+
+static void watcher_bytes(const struct bench *b, enum carrier carrier, double limit_kb)
+{
+    unsigned n = b->quick ? 1000 : 5000;
+    struct server s;
+    server_start(&s, b->binary, b->dir);
+    /* What the first few need once is not counted. */
+    struct crowd *first = crowd_of_watches(&s, carrier, NODE_WATCH, 200, 100);
+    uint64_t before = server_anonymous_bytes(&s);
+    struct crowd *crowd = crowd_of_watches(&s, carrier, NODE_WATCH, n, 100);
+    crowd_await_quiet(crowd, 300);
+    double each = (double)(server_anonymous_bytes(&s) - before) / n;
+    crowd_free(crowd);
+    crowd_free(first);
+    server_stop(&s);
+    bench_remove_tree(s.dir);
+    report_one(b->report, "B", each, "idle node watcher, %s", carrier_names[carrier]);
+    report_bar(b->report, each / 1024.0, limit_kb, "KB for each idle watcher, %s",
+               carrier_names[carrier]);
+}
+
+void rows_memory(const struct bench *b)
+{
+    struct server s;
+    server_start(&s, b->binary, b->dir);
+    sleep(1);
+    double idle = (double)server_anonymous_bytes(&s) / MB;
+    report_one(b->report, "MB", idle, "idle, anonymous");
+    report_bar(b->report, idle, 12, "MB idle");
+    server_stop(&s);
+    bench_remove_tree(s.dir);
+    watcher_bytes(b, H1_PLAIN, 2);
+    watcher_bytes(b, H1_TLS, 20);
+    watcher_bytes(b, H2_TLS, 1);
+
+    server_start(&s, b->binary, b->dir);
+    pods_fill(&s, 10000, 100);
+    sleep(7); /* a checkpoint: what was written leaves the store's memory */
+    double filled = (double)server_anonymous_bytes(&s) / MB;
+    report_one(b->report, "MB", filled, "with 10,000 pods of 4 KB, just written");
+    server_stop(&s);
+    server_start_again(&s, b->binary);
+    sleep(1);
+    report_one(b->report, "MB", (double)server_anonymous_bytes(&s) / MB, "the same, started anew");
+    report_bar(b->report, filled, 70, "MB with 10,000 pods");
+    server_stop(&s);
+    bench_remove_tree(s.dir);
+}

@@ -1,0 +1,176 @@
+/* server.c - see server.h. */
+#include "server.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "measure.h"
+
+#define READY_MS 60000
+
+static void write_tokens(const struct server *s)
+{
+    char *path = bench_path(s->dir, "tokens.csv");
+    FILE *f = fopen(path, "w");
+    if (!f || fprintf(f, "%s,bench,bench,\"system:masters\"\n", BENCH_TOKEN) < 0 || fclose(f) != 0)
+        bench_die("cannot write %s: %s", path, strerror(errno));
+    if (chmod(path, 0600) < 0)
+        bench_die("cannot protect %s: %s", path, strerror(errno));
+    free(path);
+}
+
+/* The plain port must be named before the server starts; another may take it meanwhile, but the
+ * bench is alone. */
+static uint16_t free_port(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) < 0 ||
+        getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+        bench_die("no free port: %s", strerror(errno));
+    close(fd);
+    return ntohs(a.sin_port);
+}
+
+static void become_vigild(const struct server *s, const char *binary, int out)
+{
+    char data[600], tokens[600], plain[32];
+    snprintf(data, sizeof data, "--data-dir=%s/data", s->dir);
+    snprintf(tokens, sizeof tokens, "--token-auth-file=%s/tokens.csv", s->dir);
+    snprintf(plain, sizeof plain, "--insecure-port=%u", s->plain);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever ends the bench ends it */
+    dup2(out, STDOUT_FILENO);
+    execl(binary, "vigild", data, tokens, plain, "--secure-port=0",
+          "--max-requests-inflight=100000", "--max-mutating-requests-inflight=100000",
+          (char *)NULL);
+    fprintf(stderr, "bench_server: cannot run %s: %s\n", binary, strerror(errno));
+    _exit(127);
+}
+
+/* Read lines until the one that names the address. */
+static void await_ready(struct server *s, int in)
+{
+    char text[4096];
+    size_t n = 0;
+    for (;;) {
+        struct pollfd p = {.fd = in, .events = POLLIN};
+        ssize_t r = poll(&p, 1, READY_MS) == 1 ? read(in, text + n, sizeof text - 1 - n) : 0;
+        if (r <= 0)
+            bench_die("vigild did not say that it is ready");
+        n += (size_t)r;
+        text[n] = 0;
+        const char *at = strstr(text, "https://");
+        const char *end = at ? strchr(at, '\n') : NULL;
+        if (end) {
+            const char *colon = strchr(at + 8, ':');
+            s->secure = colon ? (uint16_t)strtoul(colon + 1, NULL, 10) : 0;
+            return;
+        }
+        if (n == sizeof text - 1)
+            n = 0;
+    }
+}
+
+void server_start_again(struct server *s, const char *binary)
+{
+    int out[2];
+    if (pipe2(out, O_CLOEXEC) < 0)
+        bench_die("no pipe: %s", strerror(errno));
+    s->plain = free_port();
+    uint64_t begin = bench_now_ns();
+    s->pid = fork();
+    if (s->pid < 0)
+        bench_die("cannot fork: %s", strerror(errno));
+    if (s->pid == 0)
+        become_vigild(s, binary, out[1]);
+    close(out[1]);
+    await_ready(s, out[0]);
+    s->ready_ms = (double)(bench_now_ns() - begin) / 1e6;
+    close(out[0]);
+}
+
+void server_start(struct server *s, const char *binary, const char *parent)
+{
+    static unsigned count;
+    *s = (struct server){0};
+    snprintf(s->dir, sizeof s->dir, "%s/server-%u", parent, count++);
+    if (mkdir(s->dir, 0700) < 0)
+        bench_die("cannot make %s: %s", s->dir, strerror(errno));
+    write_tokens(s);
+    server_start_again(s, binary);
+}
+
+static void end_with(struct server *s, int sig)
+{
+    if (s->pid <= 0)
+        return;
+    kill(s->pid, sig);
+    while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    s->pid = 0;
+}
+
+void server_stop(struct server *s)
+{
+    end_with(s, SIGTERM);
+}
+
+void server_kill(struct server *s)
+{
+    end_with(s, SIGKILL);
+}
+
+static uint64_t thread_ns(const char *dir, const char *tid)
+{
+    char path[400], line[128];
+    snprintf(path, sizeof path, "%s/%s/schedstat", dir, tid);
+    FILE *f = fopen(path, "r");
+    uint64_t ns = f && fgets(line, sizeof line, f) ? strtoull(line, NULL, 10) : 0;
+    if (f)
+        fclose(f);
+    return ns;
+}
+
+uint64_t server_cpu_ns(const struct server *s)
+{
+    char dir[64];
+    snprintf(dir, sizeof dir, "/proc/%d/task", (int)s->pid);
+    DIR *d = opendir(dir);
+    if (!d)
+        bench_die("vigild is gone");
+    uint64_t sum = 0;
+    for (struct dirent *e; (e = readdir(d));)
+        if (e->d_name[0] != '.')
+            sum += thread_ns(dir, e->d_name);
+    closedir(d);
+    return sum;
+}
+
+uint64_t server_anonymous_bytes(const struct server *s)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)s->pid);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        bench_die("vigild is gone");
+    uint64_t kib = 0;
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, "Anonymous:", 10) == 0)
+            kib = strtoull(line + 10, NULL, 10);
+    fclose(f);
+    return kib * 1024;
+}

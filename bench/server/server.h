@@ -1,0 +1,29 @@
+/* server.h - a vigild of the bench's own: started, looked at through /proc, ended.
+ * Processor time is that of its threads, in nanoseconds, from the scheduler. Thread: main. */
+#ifndef BENCH_SERVER_SERVER_H
+#define BENCH_SERVER_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define BENCH_TOKEN "bench-token-of-an-administrator"
+
+struct server {
+    pid_t pid;
+    char dir[512];          /* its data directory; outlives a restart */
+    uint16_t secure, plain; /* ports */
+    double ready_ms;        /* from exec to its line */
+};
+
+/* Start in a new data directory below `parent`, or again in the same one. Dies when it does not
+ * come up. */
+void server_start(struct server *s, const char *binary, const char *parent);
+void server_start_again(struct server *s, const char *binary);
+void server_stop(struct server *s); /* SIGTERM, and waits */
+void server_kill(struct server *s); /* SIGKILL, and waits */
+
+uint64_t server_cpu_ns(const struct server *s);
+uint64_t server_anonymous_bytes(const struct server *s);
+
+#endif
