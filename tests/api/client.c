@@ -51,6 +51,16 @@ static void send_request(struct vg_adrv *d, int fd, const char *method, const ch
     send_all(fd, text.p, text.n);
 }
 
+void vg_adrv_shoot(struct vg_adrv *d, const char *method, const char *target, const char *headers,
+                   const char *body)
+{
+    struct linger at_once = {.l_onoff = 1};
+    int fd = connect_to(d->port);
+    send_request(d, fd, method, target, headers, body);
+    must(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0, "linger");
+    close(fd);
+}
+
 /* ---- a stream ---- */
 
 /* More bytes into s->in; false at the end. */

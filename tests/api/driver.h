@@ -82,6 +82,10 @@ static inline void vg_adrv_get(struct vg_adrv *d, const char *target, struct vg_
     vg_adrv_request(d, "GET", target, NULL, NULL, ret);
 }
 
+/* One request, and gone before its answer: the connection is reset. */
+void vg_adrv_shoot(struct vg_adrv *d, const char *method, const char *target, const char *headers,
+                   const char *body);
+
 /* A stream that is read as it comes. */
 struct vg_stream {
     int fd;

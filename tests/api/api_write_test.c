@@ -1,0 +1,601 @@
+/* api_write_test.c - the writing verbs over real sockets, on the engine named by the first
+ * argument. Answers are looked at by path; what watchers saw is compared as a list of events. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "json/json.h"
+#include "json/pointer.h"
+
+static const char *engine;
+static struct vg_adrv d;
+static struct vg_reply reply;
+static struct vg_arena arena; /* of the last answer's tree */
+static struct vg_json *root;
+
+#define JSON "Content-Type: application/json\r\n"
+#define MERGE "Content-Type: application/merge-patch+json\r\n"
+#define CONFIGS "/api/v1/namespaces/ns/configmaps"
+#define PODS "/api/v1/namespaces/ns/pods"
+#define DEPLOYMENTS "/apis/apps/v1/namespaces/ns/deployments"
+
+static void ask(const char *method, const char *target, const char *headers, const char *body)
+{
+    vg_adrv_request(&d, method, target, headers, body, &reply);
+    vg_arena_reset(&arena);
+    root = NULL;
+    if (reply.body.n)
+        assert_int_equal(vg_json_parse(&arena, vg_buf_slice(&reply.body), NULL, &root, NULL), 0);
+}
+
+static void expect_status(int status)
+{
+    if (reply.status != status)
+        print_message("%s\n", reply.body.p);
+    assert_int_equal(reply.status, status);
+}
+
+static void put(const char *target, const char *body, int status)
+{
+    ask("PUT", target, JSON, body);
+    expect_status(status);
+}
+static void post(const char *target, const char *body, int status)
+{
+    ask("POST", target, JSON, body);
+    expect_status(status);
+}
+static void patch(const char *target, const char *body, int status)
+{
+    ask("PATCH", target, MERGE, body);
+    expect_status(status);
+}
+static void erase(const char *target, const char *body, int status)
+{
+    ask("DELETE", target, body ? JSON : NULL, body);
+    expect_status(status);
+}
+static void get(const char *target, int status)
+{
+    ask("GET", target, NULL, NULL);
+    expect_status(status);
+}
+
+/* The text of a string or number of the answer; "" when it is not there. */
+static const char *at(const char *pointer)
+{
+    static char text[8][1024];
+    static unsigned turn;
+    struct vg_json_pointer p;
+    struct vg_json *v = NULL;
+    struct vg_status why;
+    assert_int_equal(vg_json_pointer_parse(&arena, vg_slice_str(pointer), &p, &why), 0);
+    int err = vg_json_pointer_get(&p, root, 0, &v, &why);
+    char *out = text[turn++ % 8];
+    snprintf(out, sizeof text[0], "%.*s",
+             VG_SLICE_ARG(err < 0 ? VG_SLICE_LIT("") : vg_json_text(v)));
+    return out;
+}
+
+static unsigned long long rev(void)
+{
+    return strtoull(at("/metadata/resourceVersion"), NULL, 10);
+}
+
+static void expect(const char *pointer, const char *value)
+{
+    assert_string_equal(at(pointer), value);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    struct vg_adrv_opts opts = {.engine = engine, .storage = {.unsafe_no_fsync = true}};
+    vg_arena_init(&arena, 0, 0);
+    vg_adrv_open(&d, &opts);
+    post("/api/v1/namespaces", "{\"metadata\":{\"name\":\"ns\"}}", 201);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    vg_reply_done(&reply);
+    vg_arena_done(&arena);
+    vg_adrv_close(&d);
+    return 0;
+}
+
+/* "ADDED a 5, MODIFIED a 7, ...": what a watch from a revision on sees until `last` of them. */
+static void expect_events(const char *collection, unsigned long long from, const char *wanted)
+{
+    char target[256], seen[4096] = "";
+    struct vg_stream s;
+    snprintf(target, sizeof target, "%s?watch=1&timeoutSeconds=30&resourceVersion=%llu", collection,
+             from);
+    vg_stream_open(&d, target, NULL, &s);
+    assert_int_equal(s.status, 200);
+    while (strlen(seen) < strlen(wanted)) {
+        const char *line = vg_stream_line(&s);
+        assert_non_null(line);
+        VG_AUTO(arena) a;
+        struct vg_json *event;
+        vg_arena_init(&a, 0, 0);
+        assert_int_equal(vg_json_parse(&a, vg_slice_str(line), NULL, &event, NULL), 0);
+        struct vg_json *meta = vg_json_get_str(vg_json_get_str(event, "object"), "metadata");
+        struct vg_json *finalizers = vg_json_get_str(meta, "finalizers");
+        size_t n = strlen(seen);
+        snprintf(seen + n, sizeof seen - n, "%s%.*s %.*s%s", n ? ", " : "",
+                 VG_SLICE_ARG(vg_json_text(vg_json_get_str(event, "type"))),
+                 VG_SLICE_ARG(vg_json_text(vg_json_get_str(meta, "name"))),
+                 finalizers ? " held" : "");
+    }
+    vg_stream_close(&s);
+    assert_string_equal(seen, wanted);
+}
+
+/* ---- create ---- */
+
+static void create_stamps_and_wipes(void **state)
+{
+    (void)state;
+    post(CONFIGS,
+         "{\"metadata\":{\"name\":\"a\",\"uid\":\"mine\",\"creationTimestamp\":\"2001-01-01T00:00:"
+         "00Z\","
+         "\"deletionTimestamp\":\"2001-01-01T00:00:00Z\",\"selfLink\":\"x\","
+         "\"labels\":{\"z\":\"1\",\"b\":null}},\"data\":{\"k\":\"v\"}}",
+         201);
+    expect("/kind", "ConfigMap");
+    expect("/apiVersion", "v1");
+    expect("/metadata/namespace", "ns");
+    expect("/metadata/deletionTimestamp", "");
+    expect("/metadata/labels/b", "");
+    assert_int_equal(strlen(at("/metadata/uid")), 36);
+    assert_int_equal(at("/metadata/uid")[14], '4');
+    assert_int_not_equal(strncmp(at("/metadata/creationTimestamp"), "2001", 4), 0);
+    unsigned long long before = rev();
+    get(CONFIGS "/a", 200);
+    assert_int_equal(rev(), before);
+    post(CONFIGS, "{\"metadata\":{\"name\":\"a\"}}", 409);
+    expect("/message", "configmaps \"a\" already exists");
+}
+
+static void names_are_generated(void **state)
+{
+    (void)state;
+    post(CONFIGS, "{\"metadata\":{\"generateName\":\"web-\"}}", 201);
+    assert_int_equal(strlen(at("/metadata/name")), 9);
+    expect("/metadata/generateName", "web-");
+    char body[256], prefix[101];
+    memset(prefix, 'x', 100);
+    prefix[100] = '\0';
+    snprintf(body, sizeof body, "{\"metadata\":{\"generateName\":\"%s\"}}", prefix);
+    post(CONFIGS, body, 201);
+    assert_int_equal(strlen(at("/metadata/name")), 63);
+}
+
+static void status_and_generation_begin_as_the_kind_says(void **state)
+{
+    (void)state;
+    post(DEPLOYMENTS,
+         "{\"metadata\":{\"name\":\"d\",\"generation\":7},\"spec\":{\"replicas\":2},"
+         "\"status\":{\"replicas\":9}}",
+         201);
+    expect("/metadata/generation", "1");
+    expect("/status/replicas", "");
+    post("/api/v1/nodes", "{\"metadata\":{\"name\":\"n\"},\"status\":{\"phase\":\"x\"}}", 201);
+    expect("/status/phase", "x");
+    post(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[]}}", 201);
+    expect("/status/phase", "Pending");
+    expect("/metadata/generation", "1");
+}
+
+static void dry_runs_write_nothing(void **state)
+{
+    (void)state;
+    post(CONFIGS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}", 201);
+    expect("/metadata/resourceVersion", "");
+    get(CONFIGS "/a", 404);
+    post(CONFIGS, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\"}}", 201);
+    unsigned long long before = rev();
+    post(CONFIGS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}", 409);
+    patch(CONFIGS "/a?dryRun=All", "{\"data\":{\"k\":\"2\"}}", 200);
+    expect("/data/k", "2");
+    assert_int_equal(rev(), before);
+    erase(CONFIGS "/a?dryRun=All", NULL, 200);
+    erase(CONFIGS "?dryRun=All", NULL, 200);
+    get(CONFIGS "/a", 200);
+    assert_int_equal(rev(), before);
+    expect("/data/k", "1");
+}
+
+static void namespaces_must_be_there_and_stay(void **state)
+{
+    (void)state;
+    post("/api/v1/namespaces/other/configmaps", "{\"metadata\":{\"name\":\"a\"}}", 404);
+    expect("/message", "namespaces \"other\" not found");
+    /* Made a moment ago: the cache need not know it yet. */
+    for (int i = 0; i < 20; i++) {
+        char body[128], target[128];
+        snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"fresh-%d\"}}", i);
+        post("/api/v1/namespaces", body, 201);
+        snprintf(target, sizeof target, "/api/v1/namespaces/fresh-%d/configmaps", i);
+        post(target, "{\"metadata\":{\"name\":\"a\"}}", 201);
+    }
+    erase("/api/v1/namespaces/ns", NULL, 200);
+    expect("/status/phase", "Terminating");
+    expect("/spec/finalizers/0", "kubernetes");
+    post(CONFIGS, "{\"metadata\":{\"name\":\"a\"}}", 403);
+    expect("/message",
+           "configmaps \"a\" is forbidden: unable to create new content in namespace ns "
+           "because it is being terminated");
+    expect("/details/causes/0/reason", "NamespaceTerminating");
+    erase("/api/v1/namespaces/ns", NULL, 200);
+    put("/api/v1/namespaces/ns/finalize", "{\"metadata\":{\"name\":\"ns\"},\"spec\":{}}", 200);
+    get("/api/v1/namespaces/ns", 404);
+    erase("/api/v1/namespaces/default", NULL, 403);
+    expect("/message", "namespaces \"default\" is forbidden: this namespace may not be deleted");
+}
+
+/* ---- update ---- */
+
+static void updates_keep_what_is_the_servers(void **state)
+{
+    (void)state;
+    post(DEPLOYMENTS, "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2}}", 201);
+    char uid[40];
+    snprintf(uid, sizeof uid, "%s", at("/metadata/uid"));
+    put(DEPLOYMENTS "/d",
+        "{\"metadata\":{\"name\":\"d\",\"generation\":50},\"spec\":{\"replicas\":3},"
+        "\"status\":{\"replicas\":3}}",
+        200);
+    expect("/metadata/uid", uid);
+    expect("/metadata/generation", "2");
+    expect("/status/replicas", "");
+    put(DEPLOYMENTS "/d/status",
+        "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":9},\"status\":{\"replicas\":3}}",
+        200);
+    expect("/metadata/generation", "2");
+    expect("/spec/replicas", "3");
+    expect("/status/replicas", "3");
+    patch(DEPLOYMENTS "/d", "{\"metadata\":{\"annotations\":{\"a\":\"b\"}}}", 200);
+    expect("/metadata/generation", "3");
+    patch(DEPLOYMENTS "/d", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", 200);
+    expect("/metadata/generation", "3");
+    put(DEPLOYMENTS "/d", "{\"metadata\":{\"name\":\"e\"}}", 400);
+    put(DEPLOYMENTS "/d", "{\"metadata\":{\"name\":\"d\",\"uid\":\"x\"}}", 409);
+}
+
+static void what_changes_nothing_writes_nothing(void **state)
+{
+    (void)state;
+    post(CONFIGS,
+         "{\"metadata\":{\"name\":\"a\",\"labels\":{\"x\":\"1\",\"y\":\"2\"}},"
+         "\"data\":{\"k\":\"v\",\"l\":\"w\"}}",
+         201);
+    unsigned long long before = rev();
+    put(CONFIGS "/a",
+        "{\"data\":{\"l\":\"w\",\"k\":\"v\"},\"metadata\":{\"labels\":{\"y\":\"2\",\"x\":"
+        "\"1\"},\"annotations\":{},\"name\":\"a\"}}",
+        200);
+    assert_int_equal(rev(), before);
+    patch(CONFIGS "/a", "{\"data\":{\"k\":\"v\"}}", 200);
+    assert_int_equal(rev(), before);
+    patch(CONFIGS "/a", "{\"data\":{\"k\":\"u\"}}", 200);
+    expect_events(CONFIGS, before, "MODIFIED a");
+}
+
+static void stale_revisions_conflict(void **state)
+{
+    (void)state;
+    char body[160];
+    post(CONFIGS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+    unsigned long long first = rev();
+    for (int i = 0; i < 10; i++) { /* each right after the last: the cache may be behind */
+        snprintf(
+            body, sizeof body,
+            "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"%llu\"},\"data\":{\"i\":\"%d\"}}",
+            rev(), i);
+        put(CONFIGS "/a", body, 200);
+    }
+    snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"%llu\"}}",
+             first);
+    put(CONFIGS "/a", body, 409);
+    patch(CONFIGS "/a", body, 409);
+    put("/apis/coordination.k8s.io/v1/namespaces/ns/leases/l", "{\"metadata\":{\"name\":\"l\"}}",
+        201);
+    put("/apis/coordination.k8s.io/v1/namespaces/ns/leases/l", "{\"metadata\":{\"name\":\"l\"}}",
+        422);
+    put(CONFIGS "/none", "{\"metadata\":{\"name\":\"none\"}}", 404);
+}
+
+static void last_finalizer_deletes(void **state)
+{
+    (void)state;
+    post(CONFIGS, "{\"metadata\":{\"name\":\"a\",\"finalizers\":[\"x.io/a\",\"x.io/b\"]}}", 201);
+    unsigned long long first = rev();
+    erase(CONFIGS "/a", NULL, 200);
+    expect("/kind", "ConfigMap");
+    expect("/metadata/deletionGracePeriodSeconds", "0");
+    unsigned long long marked = rev();
+    erase(CONFIGS "/a", NULL, 200);
+    assert_int_equal(rev(), marked);
+    patch(CONFIGS "/a", "{\"metadata\":{\"finalizers\":[\"x.io/a\",\"x.io/c\"]}}", 422);
+    patch(CONFIGS "/a", "{\"metadata\":{\"finalizers\":[\"x.io/b\"]}}", 200);
+    unsigned long long held = rev();
+    patch(CONFIGS "/a", "{\"metadata\":{\"finalizers\":null}}", 200);
+    expect("/metadata/finalizers/0", "");
+    assert_int_equal(rev(), held);
+    get(CONFIGS "/a", 404);
+    expect_events(CONFIGS, first, "MODIFIED a held, MODIFIED a held, DELETED a held");
+}
+
+/* ---- patch ---- */
+
+static void patches_of_one_object_never_conflict(void **state);
+
+struct patcher {
+    int first;
+    int status;
+};
+
+static void *patch_many(void *arg)
+{
+    struct patcher *p = arg;
+    struct vg_reply r = {0};
+    for (int i = 0; i < 20; i++) {
+        char body[64];
+        snprintf(body, sizeof body, "{\"data\":{\"k%d\":\"v\"}}", p->first + i);
+        vg_adrv_request(&d, "PATCH", CONFIGS "/a", MERGE, body, &r);
+        if (r.status != 200)
+            p->status = r.status;
+    }
+    vg_reply_done(&r);
+    return NULL;
+}
+
+static void patches_of_one_object_never_conflict(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    struct patcher p[THREADS];
+    post(CONFIGS, "{\"metadata\":{\"name\":\"a\"},\"data\":{}}", 201);
+    for (int i = 0; i < THREADS; i++) {
+        p[i] = (struct patcher){.first = i * 100, .status = 200};
+        assert_int_equal(pthread_create(&threads[i], NULL, patch_many, &p[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(p[i].status, 200);
+    }
+    get(CONFIGS "/a", 200);
+    assert_int_equal(vg_json_get_str(root, "data")->n, THREADS * 20);
+}
+
+static void patch_types(void **state)
+{
+    (void)state;
+    post(DEPLOYMENTS,
+         "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"template\":{\"spec\":{\"containers\":["
+         "{\"name\":\"a\",\"image\":\"1\"},{\"name\":\"b\",\"image\":\"1\"}]}}}}",
+         201);
+    ask("PATCH", DEPLOYMENTS "/d", "Content-Type: application/strategic-merge-patch+json\r\n",
+        "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"b\",\"image\":\"2\"}]}}}}");
+    expect_status(200);
+    expect("/spec/template/spec/containers/0/image", "1");
+    expect("/spec/template/spec/containers/1/image", "2");
+    ask("PATCH", DEPLOYMENTS "/d", "Content-Type: application/json-patch+json\r\n",
+        "[{\"op\":\"test\",\"path\":\"/metadata/name\",\"value\":\"d\"},"
+        "{\"op\":\"remove\",\"path\":\"/spec/template/spec/containers/0\"}]");
+    expect_status(200);
+    expect("/spec/template/spec/containers/0/name", "b");
+    ask("PATCH", DEPLOYMENTS "/d", "Content-Type: application/json-patch+json\r\n",
+        "[{\"op\":\"test\",\"path\":\"/metadata/name\",\"value\":\"e\"}]");
+    expect_status(422);
+    ask("PATCH", DEPLOYMENTS "/d?fieldManager=x", "Content-Type: application/apply-patch+yaml\r\n",
+        "{}");
+    expect_status(415);
+    patch(DEPLOYMENTS "/none", "{}", 404);
+}
+
+/* ---- delete ---- */
+
+static void deletes_answer_as_the_kind_says(void **state)
+{
+    (void)state;
+    char body[128];
+    post(CONFIGS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+    snprintf(body, sizeof body, "{\"preconditions\":{\"uid\":\"%s\",\"resourceVersion\":\"1\"}}",
+             at("/metadata/uid"));
+    erase(CONFIGS "/a", body, 409);
+    erase(CONFIGS "/a", "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"}", 200);
+    expect("/kind", "Status");
+    expect("/status", "Success");
+    expect("/details/kind", "configmaps");
+    expect("/code", "");
+    erase(CONFIGS "/a", NULL, 404);
+    post("/api/v1/namespaces/ns/serviceaccounts", "{\"metadata\":{\"name\":\"s\"}}", 201);
+    erase("/api/v1/namespaces/ns/serviceaccounts/s", NULL, 200);
+    expect("/kind", "ServiceAccount");
+}
+
+static void propagation_adds_finalizers(void **state)
+{
+    (void)state;
+    post(DEPLOYMENTS, "{\"metadata\":{\"name\":\"d\"}}", 201);
+    erase(DEPLOYMENTS "/d?propagationPolicy=Foreground", NULL, 200);
+    expect("/metadata/finalizers/0", "foregroundDeletion");
+    expect("/metadata/generation", "2");
+    post(DEPLOYMENTS, "{\"metadata\":{\"name\":\"e\"}}", 201);
+    erase(DEPLOYMENTS "/e", "{\"orphanDependents\":true}", 200);
+    expect("/metadata/finalizers/0", "orphan");
+    post("/apis/batch/v1/namespaces/ns/jobs", "{\"metadata\":{\"name\":\"j\"}}", 201);
+    erase("/apis/batch/v1/namespaces/ns/jobs/j", NULL, 200);
+    expect("/metadata/finalizers/0", "orphan");
+    assert_non_null(vg_reply_field(&reply, "Warning"));
+    post(CONFIGS, "{\"metadata\":{\"name\":\"h\",\"finalizers\":[\"x.io/a\"]}}", 201);
+    erase(CONFIGS "/h?orphanDependents=false", NULL, 202);
+}
+
+static void pods_go_gracefully(void **state)
+{
+    (void)state;
+    post(PODS, "{\"metadata\":{\"name\":\"u\"},\"spec\":{\"containers\":[]}}", 201);
+    unsigned long long first = rev();
+    erase(PODS "/u", NULL, 200);
+    expect("/kind", "Pod");
+    expect("/metadata/deletionGracePeriodSeconds", "0");
+    expect("/metadata/generation", "2");
+    assert_true(rev() >= first + 2);
+    get(PODS "/u", 404);
+    expect_events(PODS, first, "MODIFIED u, DELETED u");
+
+    post(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"}}", 201);
+    erase(PODS "/p", NULL, 200);
+    expect("/metadata/deletionGracePeriodSeconds", "30");
+    unsigned long long marked = rev();
+    erase(PODS "/p?gracePeriodSeconds=60", NULL, 200);
+    assert_int_equal(rev(), marked);
+    erase(PODS "/p?gracePeriodSeconds=5", NULL, 200);
+    expect("/metadata/deletionGracePeriodSeconds", "5");
+    get(PODS "/p", 200);
+    erase(PODS "/p?gracePeriodSeconds=0", NULL, 200);
+    get(PODS "/p", 404);
+}
+
+static void collections_go_by_selector(void **state)
+{
+    (void)state;
+    char body[128];
+    for (int i = 0; i < 100; i++) {
+        snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"c-%d\",\"labels\":{\"n\":\"%d\"}}}",
+                 i, i % 2);
+        post(CONFIGS, body, 201);
+    }
+    erase(CONFIGS "?labelSelector=n%3D1", NULL, 200);
+    expect("/kind", "ConfigMapList");
+    assert_int_equal(vg_json_get_str(root, "items")->n, 50);
+    get(CONFIGS, 200);
+    assert_int_equal(vg_json_get_str(root, "items")->n, 50);
+    erase(CONFIGS "?limit=3", NULL, 200);
+    assert_int_equal(vg_json_get_str(root, "items")->n, 3);
+    erase(CONFIGS, NULL, 200);
+    get(CONFIGS, 200);
+    assert_int_equal(vg_json_get_str(root, "items")->n, 0);
+    /* What is served without a cache. */
+    post("/api/v1/namespaces/ns/events", "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{}}",
+         201);
+    patch("/api/v1/namespaces/ns/events/e", "{\"message\":\"m\"}", 200);
+    erase("/api/v1/namespaces/ns/events", NULL, 200);
+    assert_int_equal(vg_json_get_str(root, "items")->n, 1);
+    get("/api/v1/namespaces/ns/events/e", 404);
+}
+
+/* ---- subresources ---- */
+
+static void pods_are_bound_once(void **state)
+{
+    (void)state;
+    static const char binding[] = "{\"metadata\":{\"name\":\"p\",\"annotations\":{\"by\":\"s\"}},"
+                                  "\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}";
+    post(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[]}}", 201);
+    post(PODS "/p/binding", binding, 201);
+    expect("/status", "Success");
+    expect("/code", "201");
+    get(PODS "/p", 200);
+    expect("/spec/nodeName", "n1");
+    expect("/metadata/annotations/by", "s");
+    expect("/metadata/generation", "1");
+    expect("/status/conditions/0/type", "PodScheduled");
+    post(PODS "/p/binding", binding, 409);
+    expect("/message", "Operation cannot be fulfilled on pods/binding \"p\": pod p is already "
+                       "assigned to node \"n1\"");
+    post("/api/v1/namespaces/ns/bindings",
+         "{\"metadata\":{\"name\":\"none\"},\"target\":{\"name\":\"n1\"}}", 404);
+}
+
+static void replicas_are_scaled(void **state)
+{
+    (void)state;
+    post(DEPLOYMENTS,
+         "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2,\"selector\":{\"matchLabels\":"
+         "{\"b\":\"1\",\"a\":\"2\"},\"matchExpressions\":[{\"key\":\"c\",\"operator\":\"In\","
+         "\"values\":[\"y\",\"x\"]}]}}}",
+         201);
+    get(DEPLOYMENTS "/d/scale", 200);
+    expect("/kind", "Scale");
+    expect("/spec/replicas", "2");
+    expect("/status/selector", "a=2,b=1,c in (x,y)");
+    put(DEPLOYMENTS "/d/scale", "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":5}}", 200);
+    expect("/spec/replicas", "5");
+    patch(DEPLOYMENTS "/d/scale", "{\"spec\":{\"replicas\":6}}", 200);
+    expect("/spec/replicas", "6");
+    get(DEPLOYMENTS "/d", 200);
+    expect("/spec/replicas", "6");
+    expect("/metadata/generation", "3");
+    patch(DEPLOYMENTS "/d/scale", "{\"spec\":{\"replicas\":-1}}", 422);
+}
+
+/* ---- bodies ---- */
+
+static void yaml_bodies_are_read(void **state)
+{
+    (void)state;
+    ask("POST", CONFIGS "?fieldValidation=Warn", "Content-Type: application/yaml\r\n",
+        "kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: y\ndata:\n  k: \"1\"\n  k: \"2\"\n");
+    expect_status(400); /* y is true */
+    ask("POST", CONFIGS, "Content-Type: application/yaml\r\n",
+        "kind: ConfigMap\nmetadata:\n  name: yy\ndata:\n  k: \"1\"\n  k: \"2\"\n");
+    expect_status(201);
+    expect("/data/k", "2");
+    assert_string_equal(vg_reply_field(&reply, "Warning"),
+                        "299 - \"line 6: key \\\"k\\\" already set in map\"");
+    ask("POST", CONFIGS, "Content-Type: application/vnd.kubernetes.protobuf\r\n", "k8s");
+    expect_status(415);
+}
+
+/* A client that leaves while its write is under way costs nothing and hurts nobody. */
+static void clients_may_leave(void **state)
+{
+    (void)state;
+    post(CONFIGS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+    for (int i = 0; i < 50; i++) {
+        char body[96];
+        snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"l-%d\"}}", i);
+        vg_adrv_shoot(&d, "POST", CONFIGS, JSON, body);
+        vg_adrv_shoot(&d, "PATCH", CONFIGS "/a", MERGE, "{\"data\":{\"k\":\"v\"}}");
+        vg_adrv_shoot(&d, "DELETE", CONFIGS "?labelSelector=none", NULL, NULL);
+    }
+    get(CONFIGS "/a", 200);
+}
+
+int main(int argc, char **argv)
+{
+    engine = argc > 1 ? argv[1] : "mem";
+#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(create_stamps_and_wipes),
+        TEST(names_are_generated),
+        TEST(status_and_generation_begin_as_the_kind_says),
+        TEST(dry_runs_write_nothing),
+        TEST(namespaces_must_be_there_and_stay),
+        TEST(updates_keep_what_is_the_servers),
+        TEST(what_changes_nothing_writes_nothing),
+        TEST(stale_revisions_conflict),
+        TEST(last_finalizer_deletes),
+        TEST(patches_of_one_object_never_conflict),
+        TEST(patch_types),
+        TEST(deletes_answer_as_the_kind_says),
+        TEST(propagation_adds_finalizers),
+        TEST(pods_go_gracefully),
+        TEST(collections_go_by_selector),
+        TEST(pods_are_bound_once),
+        TEST(replicas_are_scaled),
+        TEST(yaml_bodies_are_read),
+        TEST(clients_may_leave),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
