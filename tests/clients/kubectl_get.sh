@@ -36,9 +36,9 @@ func main() {
 	}
 }
 GO
-    HOME=$home go get "k8s.io/kubectl/pkg/cmd@$kubectl_version" \
+    go_in "$dir" get "k8s.io/kubectl/pkg/cmd@$kubectl_version" \
         "k8s.io/component-base/cli@$kubectl_version"
-    HOME=$home go build -o kubectl \
+    go_in "$dir" build -o kubectl \
         -ldflags="-s -w -X k8s.io/component-base/version.gitVersion=v1${kubectl_version#v0}" .
     ./kubectl version --client
 }
@@ -52,10 +52,8 @@ kubectl_of() {
         kubectl=$cache/debian/usr/bin/kubectl
         ;;
     recent)
-        command -v go >/dev/null || skip "no go: a recent kubectl is built with it"
-        # Before 1.21 go does not fetch the toolchain that a module asks for.
-        go version | grep -qE 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])' || skip "go is older than 1.21"
-        get "kubectl_recent"
+        need_go
+        get kubectl_recent
         kubectl=$cache/kubectl-$kubectl_version/kubectl
         ;;
     esac

@@ -20,7 +20,9 @@ server=
 # Background processes may be gone already: that is fine.
 clean_up() {
     local pid
-    for pid in "${background[@]}" $server; do kill -KILL "$pid" 2>/dev/null || true; done
+    for pid in "${background[@]}" $server; do
+        { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null || true
+    done
     rm -rf "$work"
 }
 trap clean_up EXIT
@@ -82,6 +84,7 @@ until_true() {
 port=0
 # start_server FLAGS...: with the data of this test; after a kill on the same port again.
 start_server() {
+    rm -f ready # what an earlier start said
     "$vigild" --data-dir data --secure-port "$port" "$@" >ready 2>>server.log </dev/null &
     server=$!
     last="vigild --data-dir data --secure-port $port $*"
@@ -114,6 +117,28 @@ credentials() {
     done
 }
 
+# ---- programs that take commands and print what they see ----
+
+talk_to() {
+    mkfifo commands
+    "$@" <commands >seen 2>seen.err &
+    background+=($!)
+    exec 8>commands
+}
+# sees TEXT: it prints that line sooner or later, or has.
+sees() {
+    until_true 30 grep -qxF -- "$1" seen && return 0
+    cp seen out
+    cp seen.err err
+    fail "it does not print: $1"
+}
+# say COMMAND TEXT: tell it to do something, and wait until it saw the result.
+say() {
+    last="told: $1"
+    echo "$1" >&8
+    sees "$2"
+}
+
 # ---- clients, kept in $cache between runs ----
 
 # get NAME: calls get_NAME unless it was done; two tests may ask at once.
@@ -129,4 +154,16 @@ get() {
         touch "$cache/$1.done"
     fi
     exec 9>&-
+}
+
+need_go() {
+    command -v go >/dev/null || skip "no go"
+    # Before 1.21 go does not fetch the toolchain that a module asks for.
+    go version | grep -qE 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])' || skip "go is older than 1.21"
+}
+# go_in DIRECTORY ARGUMENTS...: go with the user's own caches.
+go_in() {
+    local dir=$1
+    shift
+    (cd "$dir" && HOME=$home GOFLAGS=-mod=mod go "$@")
 }

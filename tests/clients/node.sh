@@ -17,17 +17,7 @@ get node
 cp "$here/informer.mjs" "$cache/node/informer.mjs"
 start_server
 
-mkfifo commands
-node "$cache/node/informer.mjs" "$KUBECONFIG" <commands >seen 2>informer.err &
-background+=($!)
-exec 8>commands
-# say COMMAND TEXT: tell the informer's program to do something, and wait until it saw the result.
-say() {
-    last="informer: $1"
-    echo "$1" >&8
-    cat seen >out
-    until_true 20 grep -qxF -- "$2" seen || { cat seen >out; cat informer.err >err; fail "no: $2"; }
-}
+talk_to node "$cache/node/informer.mjs" "$KUBECONFIG"
 
 say 'create a 1' 'add a 1'
 say 'patch a 2' 'update a 2'
