@@ -274,32 +274,109 @@ static void pages_are_exact(void **state)
     assert_string_equal(rest.names, "d e f g");
 }
 
-static void compacted_pages_are_410_with_a_way_on(void **state)
+/* A hot tail that keeps next to nothing. */
+static int setup_short(void **state)
+{
+    (void)state;
+    struct vg_adrv_opts opts = {
+        .engine = engine,
+        .storage = {.unsafe_no_fsync = true},
+        .cacher = {
+            .fresh_ms = 200, .events_min = 1, .events_max = 1, .bytes_max = 1, .window_ms = 1}};
+    vg_adrv_open(&d, &opts);
+    return 0;
+}
+
+static void what_the_tail_has_lost_is_read_from_storage(void **state)
 {
     (void)state;
     for (char c = 'a'; c <= 'd'; c++)
         vg_adrv_config(&d, "a", (char[]){c, '\0'}, "v");
     struct listed first = list(MAPS "?limit=2");
+    vg_adrv_delete(&d, "", "configmaps", "a", "c");
     vg_rev last = 0;
-    for (int i = 0; i < 300; i++) /* beyond what the hot tail keeps */
+    for (int i = 0; i < 2000; i++)
         last = vg_adrv_config(&d, "a", "d", "w");
+    list(MAPS);
+    double before = vg_adrv_metric(&d, "apiserver_storage_list_total", "configmaps");
+    struct listed old =
+        list(path(MAPS "?resourceVersion=%llu&resourceVersionMatch=Exact", first.rev));
+    assert_string_equal(old.names, "a b c d");
+    assert_int_equal(old.rev, first.rev);
+    assert_string_equal(list(path(MAPS "?limit=2&continue=%s", first.token)).names, "c d");
+    assert_true(vg_adrv_metric(&d, "apiserver_storage_list_total", "configmaps") == before + 2);
     vg_adrv_compact(&d, last);
-    /* Of a revision that is compacted and out of the hot tail. */
-    get(MAPS "?resourceVersion=2&resourceVersionMatch=Exact");
-    if (reply.status != 200)
-        expect_message(410, "The resourceVersion for the provided list is too old.");
-    char token[1024];
-    snprintf(token, sizeof token, "%s", first.token);
-    get(path(MAPS "?limit=2&continue=%s", token));
-    if (reply.status == 410) {
-        assert_non_null(strstr(reply.body.p, "The provided continue parameter is too old"));
-        const char *at = strstr(reply.body.p, "\"continue\":\"");
-        assert_non_null(at);
-        snprintf(token, sizeof token, "%.*s", (int)strcspn(at + 12, "\""), at + 12);
-        struct listed l = list(path(MAPS "?continue=%s", token));
-        assert_string_equal(l.names, "c d");
-        assert_true(l.rev >= last);
+    get(path(MAPS "?resourceVersion=%llu&resourceVersionMatch=Exact", first.rev));
+    expect_message(410, "The resourceVersion for the provided list is too old.");
+    get(path(MAPS "?limit=2&continue=%s", first.token));
+    assert_int_equal(reply.status, 410);
+    assert_non_null(strstr(reply.body.p, "The provided continue parameter is too old"));
+    const char *at = strstr(reply.body.p, "\"continue\":\"");
+    assert_non_null(at);
+    struct listed rest = list(path(MAPS "?continue=%.*s", (int)strcspn(at + 12, "\""), at + 12));
+    assert_string_equal(rest.names, "d");
+    assert_true(rest.rev >= last);
+}
+
+static int setup_cold(void **state)
+{
+    (void)state;
+    struct vg_adrv_opts opts = {
+        .engine = engine, .storage = {.unsafe_no_fsync = true}, .is_cold = true};
+    vg_adrv_open(&d, &opts);
+    return 0;
+}
+
+static void a_cold_cache_asks_to_come_again(void **state)
+{
+    (void)state;
+    for (char c = 'a'; c <= 'c'; c++)
+        vg_adrv_config(&d, "a", (char[]){c, '\0'}, "v");
+    get(MAPS);
+    expect_message(429, "storage is (re)initializing");
+    assert_non_null(vg_reply_field(&reply, "Retry-After"));
+    get(MAPS "?watch=1");
+    expect_message(429, "storage is (re)initializing");
+    get(MAPS "?resourceVersion=0&limit=2");
+    assert_int_equal(reply.status, 429);
+    assert_string_equal(list(MAPS "?limit=2").names, "a b");
+    get(MAPS "/b");
+    assert_int_equal(reply.status, 200);
+    vg_adrv_warm(&d);
+    assert_string_equal(list(MAPS).names, "a b c");
+}
+
+static void selectors_narrow_the_walk(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 200; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "m%u", i);
+        vg_adrv_config(&d, i % 2 ? "a" : "b", name, "v");
     }
+    list(MAPS);
+#define FETCHED vg_adrv_metric(&d, "apiserver_cache_list_fetched_objects_total", "configmaps")
+    double before = FETCHED;
+    assert_string_equal(list(MAPS "?fieldSelector=metadata.name%3Dm1").names, "m1");
+    assert_true(FETCHED - before < 8);
+    assert_string_equal(list(MAPS "?limit=1&fieldSelector=metadata.name%3Dm1").token, "");
+    assert_string_equal(list(MAPS "?fieldSelector=metadata.name%3Dm").names, "");
+    before = FETCHED;
+    assert_int_equal(list("/api/v1/configmaps?fieldSelector=metadata.namespace%3Db").n, 100);
+    assert_true(FETCHED - before < 250);
+    struct listed l = list("/api/v1/configmaps?limit=3&fieldSelector=metadata.namespace%3Db");
+    assert_int_equal(l.n, 3);
+    l = list(path("/api/v1/configmaps?fieldSelector=metadata.namespace%%3Db&continue=%s", l.token));
+    assert_int_equal(l.n, 97);
+}
+
+static void requests_that_take_too_long_are_504(void **state)
+{
+    (void)state;
+    get(MAPS "?resourceVersion=999999&timeout=20ms");
+    expect_message(504, "Timeout: request did not complete within the allotted timeout");
+    get(MAPS "/x?resourceVersion=999999&timeout=20ms");
+    expect_message(504, "Timeout: request did not complete within the allotted timeout");
 }
 
 static void bad_list_options_are_refused(void **state)
@@ -407,6 +484,22 @@ static void events_come_from_storage(void **state)
     assert_null(vg_reply_field(&reply, "Retry-After"));
 }
 
+static void clients_that_leave_cost_nothing(void **state)
+{
+    (void)state;
+    static const char *const headers[] = {NULL, "Accept-Encoding: gzip\r\n",
+                                          "Accept: application/yaml\r\n"};
+    for (unsigned i = 0; i < 2000; i++)
+        put_pod(i, "n", 8000);
+    for (size_t i = 0; i < 3 * VG_ARRAY_LEN(headers); i++) {
+        struct vg_stream s;
+        vg_stream_open(&d, "/api/v1/pods", headers[i % VG_ARRAY_LEN(headers)], &s);
+        assert_int_equal(s.status, 200);
+        vg_stream_close(&s); /* the driver asserts that no call is left */
+    }
+    assert_int_equal(list("/api/v1/pods").n, 2000);
+}
+
 static void large_lists_are_compressed(void **state)
 {
     (void)state;
@@ -456,7 +549,12 @@ int main(int argc, char **argv)
         TEST(what_cannot_be_written_is_406),
         TEST(a_list_has_its_items_in_order),
         TEST(pages_are_exact),
-        TEST(compacted_pages_are_410_with_a_way_on),
+        cmocka_unit_test_setup_teardown(what_the_tail_has_lost_is_read_from_storage, setup_short,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_cold_cache_asks_to_come_again, setup_cold, teardown),
+        TEST(selectors_narrow_the_walk),
+        TEST(requests_that_take_too_long_are_504),
+        TEST(clients_that_leave_cost_nothing),
         TEST(bad_list_options_are_refused),
         TEST(large_lists_are_streamed),
         TEST(large_lists_are_compressed),

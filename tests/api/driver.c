@@ -169,6 +169,12 @@ static void open_cacher(struct vg_adrv *d, const struct vg_adrv_opts *opts)
     must(vg_api_cache_kinds(NULL, &co.kinds, &co.n_kinds), "kinds");
     must(vg_loop_new(vg_clock_system(), &d->feed), "feed loop");
     must(vg_cacher_open(&co, d->feed, &d->cacher), "cacher");
+    if (!opts->is_cold)
+        vg_adrv_warm(d);
+}
+
+void vg_adrv_warm(struct vg_adrv *d)
+{
     must(vg_loop_start(d->feed, "feed"), "feed thread");
     while (!vg_cacher_is_ready(d->cacher))
         uv_sleep(1);
@@ -333,6 +339,25 @@ vg_rev vg_adrv_config(struct vg_adrv *d, const char *ns, const char *name, const
                        name, ns, name, data, '\0'),
          "text");
     return vg_adrv_put(d, "", "configmaps", ns, name, json.p);
+}
+
+double vg_adrv_metric(struct vg_adrv *d, const char *name, const char *labels)
+{
+    VG_AUTO(buf) text = {0};
+    double sum = 0;
+    must(vg_metrics_write(d->metrics, &text), "metrics");
+    must(vg_buf_append_byte(&text, '\0'), "metrics");
+    size_t n = strlen(name);
+    for (const char *line = text.p, *next; line && *line; line = next) {
+        next = strchr(line, '\n');
+        next = next ? next + 1 : NULL;
+        const char *value = next ? memrchr(line, ' ', (size_t)(next - line)) : NULL;
+        const char *found = strstr(line, labels);
+        if (value && strncmp(line, name, n) == 0 && (line[n] == '{' || line[n] == ' ') && found &&
+            found < value)
+            sum += strtod(value, NULL);
+    }
+    return sum;
 }
 
 struct compaction {

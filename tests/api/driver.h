@@ -36,10 +36,12 @@ struct vg_adrv_opts {
     struct vg_cacher_opts cacher;   /* limits alone */
     struct vg_api_opts api;         /* limits alone */
     struct vg_http_limits limits;
+    bool is_cold; /* the cache gets no turn until vg_adrv_warm */
 };
 /* The cache is ready when it returns. opts may be NULL. */
 void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts);
 void vg_adrv_close(struct vg_adrv *d);
+void vg_adrv_warm(struct vg_adrv *d);
 /* End every watch, as a shutdown does. */
 void vg_adrv_drain(struct vg_adrv *d);
 /* Run fn(arg) on a serving loop and wait for it. */
@@ -54,6 +56,8 @@ vg_rev vg_adrv_put(struct vg_adrv *d, const char *group, const char *resource, c
 vg_rev vg_adrv_delete(struct vg_adrv *d, const char *group, const char *resource, const char *ns,
                       const char *name);
 void vg_adrv_compact(struct vg_adrv *d, vg_rev rev);
+/* The sum of a metric's series whose labels contain this text. */
+double vg_adrv_metric(struct vg_adrv *d, const char *name, const char *labels);
 /* A config map with these data; its revision. */
 vg_rev vg_adrv_config(struct vg_adrv *d, const char *ns, const char *name, const char *data);
 

@@ -183,6 +183,25 @@ static int plan_rev(struct vg_lister *l, struct vg_api_status *ret_status)
     return 0;
 }
 
+/* What the selectors pin spares looking at the rest: kubelets list by name, one by one. */
+static void narrow(struct vg_lister *l)
+{
+    struct vg_slice prefix = vg_slice_str(l->kind->prefix), ns = {"", 0}, name = {"", 0};
+    bool is_namespaced = vg_kind_is(l->kind, VG_KIND_NAMESPACED);
+    bool has_ns = vg_obj_predicate_namespace(l->opts.predicate, &ns) && ns.n;
+    bool has_name = vg_obj_predicate_name(l->opts.predicate, &name) && name.n;
+    struct vg_obj_key_range range;
+    l->walk = l->root;
+    if (has_ns != is_namespaced)
+        return;
+    if (has_name)
+        l->is_one = vg_obj_key_make(prefix, ns, name, &l->walk) == 0;
+    else if (has_ns && vg_obj_key_range(prefix, ns, &range) == 0) {
+        l->walk = range.start;
+        l->range_end = range.end;
+    }
+}
+
 static int plan(struct vg_lister *l, struct vg_api_status *ret_status)
 {
     const struct vg_target *t = l->call->target;
@@ -196,8 +215,10 @@ static int plan(struct vg_lister *l, struct vg_api_status *ret_status)
     }
     l->root = range.start;
     l->range_end = range.end;
-    l->limit = l->opts.limit > 0 ? (uint64_t)l->opts.limit : 0;
-    if (l->opts.continue_token.n)
+    narrow(l);
+    /* One object has no pages. */
+    l->limit = l->opts.limit > 0 && !l->is_one ? (uint64_t)l->opts.limit : 0;
+    if (l->opts.continue_token.n && !l->is_one)
         return plan_continue(l, ret_status);
     if (!vg_rev_is_unset(l->opts.rev))
         return plan_rev(l, ret_status);

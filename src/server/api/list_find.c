@@ -162,6 +162,8 @@ void vg_list_read_more(struct vg_lister *l)
         .limit = page,
         .flags = is_first && l->limit && !l->opts.has_selector ? VG_RANGE_COUNT : 0,
     };
+    if (vg_slice_cmp(l->range.keys.start, l->range.keys.end) >= 0)
+        l->range.keys.end = l->range.keys.start; /* a token from beyond: nothing */
     l->is_reading = true;
     int r = vg_storage_range(l->call->loop->api->storage, &l->range);
     if (r < 0) {
@@ -170,11 +172,20 @@ void vg_list_read_more(struct vg_lister *l)
     }
 }
 
+/* A page begins at its token's key, or where something can match. */
+static struct vg_obj_key *first_key(struct vg_lister *l)
+{
+    bool is_later = vg_slice_cmp(vg_obj_key_slice(&l->start), vg_obj_key_slice(&l->walk)) > 0;
+    return l->start.n && is_later ? &l->start : &l->walk;
+}
+
 static void find_in_storage(struct vg_lister *l)
 {
     l->is_from_storage = true;
     l->limit = VG_MIN(l->limit, (uint64_t)VG_LIST_STORAGE_LIMIT_MAX);
-    l->range_start = l->start.n ? l->start : l->root;
+    l->range_start = *first_key(l);
+    if (l->is_one && vg_obj_key_next(vg_obj_key_slice(&l->walk), &l->range_end) < 0)
+        l->is_one = false;
     vg_list_read_more(l);
 }
 
@@ -184,7 +195,7 @@ static void find_in_storage(struct vg_lister *l)
 static void set_cursor(struct vg_lister *l)
 {
     struct vg_cache_snapshot *s = &l->hold->snapshot;
-    struct vg_tree_key key = {.minor = vg_obj_key_slice(l->start.n ? &l->start : &l->root)};
+    struct vg_tree_key key = {.minor = vg_obj_key_slice(first_key(l))};
     l->by_trigger = s->trigger && vg_obj_predicate_trigger(l->opts.predicate, &l->trigger);
     if (l->by_trigger)
         key.major = l->trigger;
@@ -285,12 +296,13 @@ void vg_list_find(struct vg_lister *l)
 
 static const struct vg_rec *next_of_snapshot(struct vg_lister *l, uint32_t *visits)
 {
-    struct vg_slice root = vg_obj_key_slice(&l->root);
+    struct vg_slice walk = vg_obj_key_slice(&l->walk);
     for (; *visits; --*visits) {
         const struct vg_rec *rec = vg_cursor_next(&l->cursor);
         struct vg_obj_header h;
         l->n_visited++;
-        if (!rec || !vg_slice_has_prefix(vg_rec_key(rec), root))
+        if (!rec || !vg_slice_has_prefix(vg_rec_key(rec), walk) ||
+            (l->is_one && rec->key_len != walk.n))
             return NULL;
         vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
         if (l->by_trigger && !vg_slice_eq(vg_obj_trigger(&h), l->trigger))

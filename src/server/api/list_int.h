@@ -52,6 +52,8 @@ struct vg_lister {
     uint64_t limit;          /* 0: none */
     struct vg_obj_key root;  /* of the keys that are listed: prefix, or prefix and namespace */
     struct vg_obj_key start; /* first key, if n is not 0 */
+    struct vg_obj_key walk;  /* what can match begins with this: root, or less by the selector */
+    bool is_one;             /* ... and is this very key */
 
     /* FIND */
     struct vg_cache_wait wait;

@@ -78,7 +78,7 @@ static void count_rest(struct vg_lister *l)
 {
     struct vg_root *root = l->by_trigger ? l->hold->snapshot.trigger : l->hold->snapshot.root;
     struct vg_tree_key after = {.minor = vg_obj_key_slice(&l->last)};
-    struct vg_tree_key whole = {.minor = vg_obj_key_slice(&l->root)};
+    struct vg_tree_key whole = {.minor = vg_obj_key_slice(&l->walk)};
     if (l->by_trigger)
         after.major = whole.major = l->trigger;
     size_t rest =
