@@ -314,6 +314,19 @@ static int put_missing(struct sealing *s)
     return err;
 }
 
+/* After put_missing: both fields then have what they read as. */
+static void put_instead(struct sealing *s)
+{
+    for (uint32_t i = 0; i < s->fields->n; i++) {
+        const char *instead = s->fields->v[i].instead;
+        if (!instead || s->field[i].n)
+            continue;
+        uint32_t other = vg_obj_fields_find(s->fields, vg_slice_str(instead));
+        if (other != VG_OBJ_NO_TRIGGER)
+            s->field[i] = s->field[other];
+    }
+}
+
 static int put_all_fields(struct sealing *s)
 {
     uint32_t n = s->fields->n;
@@ -322,7 +335,11 @@ static int put_all_fields(struct sealing *s)
         return vg_fail(s->status, VIGIL_E_INVALID, "the kind's selectable fields are malformed");
     uint32_t all = n == 32 ? UINT32_MAX : (1u << n) - 1;
     int err = put_fields(s, s->value, all, 0);
-    return err < 0 ? err : put_missing(s);
+    if (err == 0)
+        err = put_missing(s);
+    if (err == 0)
+        put_instead(s);
+    return err;
 }
 
 /* ---- the header ---- */

@@ -22,6 +22,8 @@ struct vg_obj_field_def {
     const char *path[VG_OBJ_PATH_MAX]; /* keys, unescaped; ends with NULL or when full; an empty
                                         * path names nothing */
     const char *missing;               /* what an absent or null value reads as; NULL = "" */
+    const char *instead; /* label of the field that is read where this one is absent or empty; that
+                          * one has no `instead` of its own; NULL: none */
 };
 
 /* What a kind lets be selected, beside metadata.name and metadata.namespace. */

@@ -73,10 +73,11 @@ static void put_group(struct vg_json_writer *w, const struct vg_group *group)
 {
     put_text(w, "name", group->name);
     begin_list(w, "versions");
-    for (const char *const *v = group->versions; *v; v++) {
+    const char *const *v = group->versions; /* one at least */
+    do {
         vg_json_put_begin_object(w);
         put_version(w, group, *v);
-    }
+    } while (*++v);
     vg_json_put_end_array(w);
     begin_member(w, "preferredVersion");
     put_version(w, group, group->versions[0]);

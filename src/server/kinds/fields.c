@@ -106,7 +106,6 @@ OWN_LABELS(replicationcontroller, .refusal = VG_FIELD_NOT_SUPPORTED);
 
 /* ---- Event ---- */
 
-/* "source" is source.component; kube-apiserver reads reportingComponent where that is missing. */
 static const struct vg_obj_field_def event_defs[] = {
     {.label = "involvedObject.kind", .path = {"involvedObject", "kind"}},
     {.label = "involvedObject.namespace", .path = {"involvedObject", "namespace"}},
@@ -117,7 +116,7 @@ static const struct vg_obj_field_def event_defs[] = {
     {.label = "involvedObject.fieldPath", .path = {"involvedObject", "fieldPath"}},
     {.label = "reason", .path = {"reason"}},
     {.label = "reportingComponent", .path = {"reportingComponent"}},
-    {.label = "source", .path = {"source", "component"}},
+    {.label = "source", .path = {"source", "component"}, .instead = "reportingComponent"},
     {.label = "type", .path = {"type"}},
 };
 static const struct vg_field_label event_labels[] = {

@@ -253,6 +253,39 @@ static void fields_are_taken_and_refused_in_the_words_of_each_kind(void **state)
                         cases[i].answer);
 }
 
+/* The values of a kind's fields in an object, by label. */
+static void assert_field(const char *resource, const char *json, const char *label,
+                         const char *want)
+{
+    const struct vg_kind *kind = must_find("", resource);
+    VG_AUTO(arena) arena;
+    VG_AUTO(obj_sealed) sealed;
+    vg_arena_init(&arena, 0, 0);
+    vg_obj_sealed_init(&sealed);
+    struct vg_obj_header h;
+    assert_int_equal(vg_obj_seal_text(kind->fields, vg_slice_str(json), &arena, &sealed, NULL), 0);
+    assert_int_equal(
+        vg_obj_header_open(vg_buf_slice(&sealed.header), vg_buf_slice(&sealed.value), &h), 0);
+    vg_assert_slice_equal(vg_obj_field(&h, vg_obj_fields_find(kind->fields, vg_slice_str(label))),
+                          vg_slice_str(want));
+}
+
+static void fields_have_the_values_that_a_real_server_compares(void **state)
+{
+    (void)state;
+#define META "{\"metadata\":{\"name\":\"n\"}"
+    assert_field("pods", META "}", "spec.hostNetwork", "false");
+    assert_field("pods", META "}", "spec.restartPolicy", "Always");
+    assert_field("pods", META ",\"spec\":{\"nodeName\":\"a\"}}", "spec.nodeName", "a");
+    assert_field("services", META "}", "spec.type", "ClusterIP");
+    assert_field("events", META ",\"source\":{\"component\":\"a\"}}", "source", "a");
+    assert_field("events", META ",\"reportingComponent\":\"b\"}", "source", "b");
+    assert_field("events", META ",\"source\":{\"component\":\"\"},\"reportingComponent\":\"b\"}",
+                 "source", "b");
+    assert_field("events", META "}", "source", "");
+#undef META
+}
+
 /* ---- against the recorded discovery ---- */
 
 static void assert_text(const struct vg_json *v, const char *key, const char *want)
@@ -369,6 +402,7 @@ int main(void)
         cmocka_unit_test(constant_texts_are_json),
         cmocka_unit_test(labels_name_the_fields_that_they_index),
         cmocka_unit_test(fields_are_taken_and_refused_in_the_words_of_each_kind),
+        cmocka_unit_test(fields_have_the_values_that_a_real_server_compares),
         cmocka_unit_test(rows_are_as_a_real_server_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
