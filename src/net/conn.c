@@ -263,15 +263,19 @@ static void handshake(struct vg_conn *conn)
         if (r == 0 && conn->server->is_draining)
             conn->codec->ops->drain(conn->codec);
     }
-    if (r < 0)
+    if (r < 0) {
+        vg_debug(conn->server->log, "handshake_failed", "peer=%s reason=%s", conn->peer.address,
+                 vg_tls_session_why(conn->tls));
         vg_conn_close(conn, r);
+    }
 }
 
 static void on_hang_up(struct vg_conn *conn)
 {
     int err = 0;
     socklen_t n = sizeof err;
-    conn->is_hung_up = true; /* its end is read when reading goes on */
+    conn->is_hung_up = true; /* its end is read when reading goes on, if it does */
+    vg_conn_dirty(conn);
     if (getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &err, &n) == 0 && err)
         vg_conn_close(conn, VIGIL_E_CANCELED);
 }

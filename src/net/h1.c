@@ -197,7 +197,8 @@ static void fill(struct vg_codec *c)
     struct vg_h1 *h = h1_of(c);
     struct vg_http_exchange *x = &h->x;
     bool is_watch = x->is_watch && !x->has_ended && h->state == VG_H1_WHOLE;
-    if (x->is_aborted || (is_watch && c->conn->is_peer_done)) {
+    bool is_gone = c->conn->is_peer_done || c->conn->is_hung_up;
+    if (x->is_aborted || (is_watch && is_gone)) {
         vg_conn_close(c->conn, VIGIL_E_CANCELED);
         return;
     }

@@ -106,6 +106,14 @@ static void the_request_is_shown_as_it_was_sent(void **state)
     assert_log(t, "head request closed(0)");
 }
 
+static void an_absolute_target_is_a_path_and_a_host(void **state)
+{
+    struct h1_test *t = *state;
+    feed(t, "GET http://b:2/hold?x HTTP/1.1\r\nHost: a\r\n\r\n");
+    vg_assert_slice_equal(vg_http_request(t->net.last)->target, VG_SLICE_LIT("/hold?x"));
+    vg_assert_slice_equal(vg_http_request(t->net.last)->authority, VG_SLICE_LIT("b:2"));
+}
+
 static void requests_arrive_in_any_pieces(void **state)
 {
     struct h1_test *t = *state;
@@ -622,6 +630,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_request_is_answered_and_the_connection_kept),
         T(the_request_is_shown_as_it_was_sent),
+        T(an_absolute_target_is_a_path_and_a_host),
         T(requests_arrive_in_any_pieces),
         T(streamed_answers_are_chunked),
         T(http_1_0_is_answered_in_its_own_way),

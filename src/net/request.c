@@ -197,6 +197,21 @@ static struct vg_slice span_slice(const struct vg_net_request *r, struct vg_net_
     return s.n ? vg_slice(r->text.p + s.at, s.n) : vg_slice("", 0);
 }
 
+/* "GET http://host/path" is as good as "GET /path" with that host. */
+static void take_absolute(struct vg_http_request *r)
+{
+    struct vg_slice t = r->target;
+    size_t scheme = vg_slice_has_prefix(t, VG_SLICE_LIT("http://"))    ? 7
+                    : vg_slice_has_prefix(t, VG_SLICE_LIT("https://")) ? 8
+                                                                       : 0;
+    if (scheme == 0)
+        return;
+    const char *slash = memchr(t.p + scheme, '/', t.n - scheme);
+    size_t end = slash ? (size_t)(slash - t.p) : t.n;
+    r->authority = vg_slice(t.p + scheme, end - scheme);
+    r->target = slash ? vg_slice(slash, t.n - end) : VG_SLICE_LIT("/");
+}
+
 /* The text moves no more: point into it. */
 void vg_exchange_seal(struct vg_http_exchange *x)
 {
@@ -215,6 +230,8 @@ void vg_exchange_seal(struct vg_http_exchange *x)
     r->pub.method = method_of(r->pub.method_text);
     r->pub.target = span_slice(r, r->target);
     r->pub.authority = host;
+    if (r->pub.carrier != VG_HTTP_2)
+        take_absolute(&r->pub);
     r->pub.fields = r->fields;
     r->pub.n_fields = r->n_fields;
     x->is_head_request = r->pub.method == VG_HTTP_HEAD;

@@ -204,6 +204,24 @@ static void a_client_that_vanishes_cancels(void **state)
     assert_int_equal(t->last_err, VIGIL_E_CANCELED);
 }
 
+static void a_client_that_vanishes_behind_what_is_not_read_cancels(void **state)
+{
+    struct net_test *t = *state;
+    int fd = adopt(t);
+    say(fd, "GET /watch HTTP/1.1\r\nHost: a\r\n\r\n");
+    hear(t, fd, "\r\n\r\n");
+    char *block = calloc(1, 100001);
+    memset(block, 'a', 100000);
+    say(fd, block); /* more than is read ahead */
+    net_turns(t, 5);
+    shutdown(fd, SHUT_WR);
+    for (int i = 0; i < 100 && t->n_closed == 0; i++)
+        net_turns(t, 1);
+    assert_int_equal(t->last_err, VIGIL_E_CANCELED);
+    free(block);
+    close(fd);
+}
+
 static void events_of_one_turn_leave_together(void **state)
 {
     struct net_test *t = *state;
@@ -429,6 +447,7 @@ int main(void)
         T(a_large_answer_arrives_whole),
         T(a_client_that_does_not_read_is_cut),
         T(a_client_that_vanishes_cancels),
+        T(a_client_that_vanishes_behind_what_is_not_read_cancels),
         T(events_of_one_turn_leave_together),
         T(draining_ends_when_the_last_exchange_does),
         T(freeing_a_server_cuts_its_exchanges),

@@ -11,6 +11,7 @@
 struct vg_tls_session {
     SSL *ssl;
     struct vg_tls_identity *identity;
+    const char *why; /* static, of OpenSSL */
     bool is_h2, is_kernel;
     bool is_broken; /* say no bye: OpenSSL forbids it after an error */
 };
@@ -62,11 +63,17 @@ int vg_tls_session_handshake(struct vg_tls_session *s, bool *ret_wants_write)
     if (e == SSL_ERROR_WANT_READ || e == SSL_ERROR_WANT_WRITE)
         return 0;
     if (e != SSL_ERROR_NONE) {
+        s->why = ERR_reason_error_string(ERR_peek_error());
         s->is_broken = true;
         return VIGIL_E_CANCELED;
     }
     r = read_peer(s);
     return r < 0 ? r : 1;
+}
+
+const char *vg_tls_session_why(const struct vg_tls_session *s)
+{
+    return s->why ? s->why : "ended by the client";
 }
 
 bool vg_tls_session_is_h2(const struct vg_tls_session *s)
