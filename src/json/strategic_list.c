@@ -11,8 +11,11 @@ static int concat(struct vg_strategic *s, const struct vg_json *a, const struct 
     struct vg_json list = vg_json_array();
     if (n > UINT32_MAX)
         return VIGIL_E_TOO_LARGE;
-    list.items = n ? vg_arena_array(s->arena, struct vg_json, n) : NULL;
-    if (n && !list.items)
+    *ret = list;
+    if (n == 0)
+        return 0;
+    list.items = vg_arena_array(s->arena, struct vg_json, n);
+    if (!list.items)
         return -ENOMEM;
     for (uint32_t i = 0; i < a->n; i++)
         list.items[list.n++] = a->items[i];

@@ -376,14 +376,14 @@ static int decode_mapping(struct decoder *d, const struct vg_yaml_node *node, st
 static int decode_sequence(struct decoder *d, const struct vg_yaml_node *node, struct vg_json *ret)
 {
     struct vg_json arr = vg_json_array();
+    size_t n = node->n;
     int r = enter_container(d);
     if (r < 0)
         return r;
-    size_t n = node->n;
-    arr.items = n ? vg_arena_array(d->arena, struct vg_json, n) : NULL;
-    if (n && !arr.items)
+    if (n && !(arr.items = vg_arena_array(d->arena, struct vg_json, n)))
         return -ENOMEM;
-    for (struct vg_yaml_node *c = node->first; c && r == 0; c = c->next)
+    struct vg_yaml_node *c = node->first;
+    for (; arr.n < n && r == 0; c = c->next)
         r = decode(d, c, &arr.items[arr.n++]);
     d->depth--;
     if (r == 0)

@@ -15,6 +15,7 @@ struct reader {
     size_t count, max_nodes;
     struct vg_yaml_node *root;
     struct vg_status *status;
+    int err; /* why the last add_node failed */
 };
 
 /* go-yaml counts lines from 0 and adds one for the scanner alone; line 0 is not mentioned. */
@@ -50,16 +51,18 @@ static int copy_str(struct vg_arena *a, const yaml_char_t *s, struct vg_slice *r
     return copy_text(a, s, s ? strlen((const char *)s) : 0, ret);
 }
 
-/* A new node, hung into the innermost open container. */
-static int add_node(struct reader *rd, enum vg_yaml_kind kind, const yaml_event_t *ev,
-                    struct vg_yaml_node **ret)
+/* A new node, hung into the innermost open container. NULL: rd->err says why not. */
+static struct vg_yaml_node *add_node(struct reader *rd, enum vg_yaml_kind kind,
+                                     const yaml_event_t *ev)
 {
+    struct vg_yaml_node *node = NULL;
     if (++rd->count > rd->max_nodes)
-        return vg_fail(rd->status, VIGIL_E_TOO_LARGE, "yaml: document has more than %zu nodes",
-                       rd->max_nodes);
-    struct vg_yaml_node *node = vg_arena_new(rd->nodes, struct vg_yaml_node);
+        rd->err = vg_fail(rd->status, VIGIL_E_TOO_LARGE, "yaml: document has more than %zu nodes",
+                          rd->max_nodes);
+    else if (!(node = vg_arena_new(rd->nodes, struct vg_yaml_node)))
+        rd->err = -ENOMEM;
     if (!node)
-        return -ENOMEM;
+        return NULL;
     *node = (struct vg_yaml_node){.kind = (uint8_t)kind, .line = (uint32_t)ev->start_mark.line};
     struct vg_yaml_node *parent = rd->depth ? rd->open[rd->depth - 1] : NULL;
     if (!parent)
@@ -72,8 +75,7 @@ static int add_node(struct reader *rd, enum vg_yaml_kind kind, const yaml_event_
         parent->last = node;
         parent->n++;
     }
-    *ret = node;
-    return 0;
+    return node;
 }
 
 static int set_anchor(struct reader *rd, const yaml_char_t *anchor, struct vg_yaml_node *node)
@@ -89,10 +91,10 @@ static int set_anchor(struct reader *rd, const yaml_char_t *anchor, struct vg_ya
 
 static int on_scalar(struct reader *rd, const yaml_event_t *ev)
 {
-    struct vg_yaml_node *node;
-    int r = add_node(rd, VG_YAML_SCALAR, ev, &node);
-    if (r == 0)
-        r = copy_text(rd->texts, ev->data.scalar.value, ev->data.scalar.length, &node->text);
+    struct vg_yaml_node *node = add_node(rd, VG_YAML_SCALAR, ev);
+    if (!node)
+        return rd->err;
+    int r = copy_text(rd->texts, ev->data.scalar.value, ev->data.scalar.length, &node->text);
     if (r == 0)
         r = copy_str(rd->nodes, ev->data.scalar.tag, &node->tag);
     if (r < 0)
@@ -103,10 +105,10 @@ static int on_scalar(struct reader *rd, const yaml_event_t *ev)
 
 static int on_alias(struct reader *rd, const yaml_event_t *ev)
 {
-    struct vg_yaml_node *node;
-    int r = add_node(rd, VG_YAML_ALIAS, ev, &node);
-    if (r == 0)
-        r = copy_str(rd->nodes, ev->data.alias.anchor, &node->text);
+    struct vg_yaml_node *node = add_node(rd, VG_YAML_ALIAS, ev);
+    if (!node)
+        return rd->err;
+    int r = copy_str(rd->nodes, ev->data.alias.anchor, &node->text);
     if (r < 0)
         return r;
     node->first = vg_map_get(&rd->anchors, node->text);
@@ -119,13 +121,13 @@ static int on_alias(struct reader *rd, const yaml_event_t *ev)
 static int on_container(struct reader *rd, const yaml_event_t *ev, enum vg_yaml_kind kind,
                         const yaml_char_t *anchor)
 {
-    struct vg_yaml_node *node;
     if (rd->depth == rd->max_depth)
         return vg_fail(rd->status, VIGIL_E_JSON_DEPTH, "yaml: line %zu: exceeded max depth of %u",
                        ev->start_mark.line + 1, rd->max_depth);
-    int r = add_node(rd, kind, ev, &node);
-    if (r == 0)
-        r = set_anchor(rd, anchor, node);
+    struct vg_yaml_node *node = add_node(rd, kind, ev);
+    if (!node)
+        return rd->err;
+    int r = set_anchor(rd, anchor, node);
     if (r == 0)
         rd->open[rd->depth++] = node;
     return r;

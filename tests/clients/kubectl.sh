@@ -160,6 +160,33 @@ k scale deployment web --current-replicas=3 --replicas=2
 k get deployment web -o jsonpath='{.spec.replicas}'
 out_is 2
 
+echo "-- edit, set image, generated names, finalizers"
+EDITOR="sed -i s/web:2/web:3/" k edit deployment web
+k get deployment web -o jsonpath='{.spec.template.spec.containers[0].image}'
+out_is web:3
+k set image deployment/web side=side:3
+k get deployment web -o jsonpath='{.spec.template.spec.containers[1].image}'
+out_is side:3
+cat >generated.yaml <<'YAML'
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  generateName: gen-
+  finalizers: [vigil.example/hold]
+YAML
+k create -f generated.yaml -o name
+name=$(cat out)
+grep -qE '^configmap/gen-[a-z0-9]{5}$' out || fail "the name is not generated"
+k delete "$name" --wait=false
+k get "$name" -o jsonpath='{.metadata.deletionTimestamp}'
+out_has T
+"$kubectl" wait --for=delete "$name" --timeout=30s >waited 2>&1 &
+waiting=$!
+k patch "$name" --type merge -p '{"metadata":{"finalizers":null}}'
+# It may have come too late to wait for anything.
+wait "$waiting" || grep -q 'no matching resources' waited || fail "$(cat waited)"
+no 'not found' get "$name"
+
 echo "-- get --watch"
 "$kubectl" get cm -w -o name >watched 2>watch.err &
 background+=($!)

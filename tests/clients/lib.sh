@@ -105,6 +105,7 @@ stop_server() {
     wait "$server" || status=$?
     server=
     [ "$status" -eq 0 ] || fail "the server does not end well"
+    if grep -qE 'runtime error|Sanitizer' server.log; then fail "the server has a fault"; fi
 }
 
 # The admin's certificate as files, for clients that read no kubeconfig.
