@@ -8,6 +8,7 @@ from vigild import check, free_port, has, main, wait_for
 
 README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../README.md")
 MARK = "-- end of paragraph --"
+FAILED = "-- a command failed --"
 
 
 def paragraphs():
@@ -23,7 +24,7 @@ class Shell:
         self.process = subprocess.Popen(["bash", "-e"], cwd=folder, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                         start_new_session=True)
-        self.do("shopt -s expand_aliases")
+        self.do(f"shopt -s expand_aliases; trap \"echo '{FAILED}'\" EXIT")
 
     def do(self, text):
         self.process.stdin.write(f"{text}\necho '{MARK}'\n")
@@ -33,6 +34,8 @@ class Shell:
             if line.rstrip("\n").endswith(MARK):
                 return out + line.rstrip("\n")[:-len(MARK)]
             out += line
+            if FAILED in line:
+                break
         raise AssertionError(f"the shell ended in: {text}\n{out}")
 
     def end(self):

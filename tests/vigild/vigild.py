@@ -158,6 +158,14 @@ class Case:
         return subprocess.run([self.binary, *args], capture_output=True, text=True, timeout=LIMIT_S,
                               cwd=self.dir, check=False)
 
+    def finish(self):
+        """Every server ends when it is told to, and no sanitizer has anything to say."""
+        for server in self.servers:
+            if server.process.poll() is None:
+                equal(server.end(), 0, "exit status")
+            for word in ("Sanitizer", "runtime error:", "Assertion"):
+                check(word not in server.stderr(), server.stderr())
+
     def done(self):
         for server in self.servers:
             server.kill()
@@ -208,6 +216,7 @@ def main(module):
         case = Case(binary)
         try:
             test(case)
+            case.finish()
             print(f"ok    {name}", flush=True)
         except Exception as e:  # pylint: disable=broad-except
             failed += 1
