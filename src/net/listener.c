@@ -62,7 +62,7 @@ static int parse_address(const char *host, uint16_t port, union address *ret, so
 
 static int read_port(int fd, uint16_t *ret_port)
 {
-    union address a;
+    union address a = {0};
     socklen_t n = sizeof a;
     if (getsockname(fd, &a.any, &n) < 0)
         return -errno;

@@ -104,7 +104,7 @@ static void a_listener_says_where_and_who(void **state)
     say(fd, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
     while (!t->last)
         vg_loop_turn(t->loop, true);
-    struct sockaddr_in a;
+    struct sockaddr_in a = {0};
     socklen_t n = sizeof a;
     getsockname(fd, (struct sockaddr *)&a, &n);
     char want[64];

@@ -452,6 +452,92 @@ static void a_client_that_vanishes_without_a_word_cancels(void **state)
     assert_int_equal(t->net.last_err, VIGIL_E_CANCELED);
 }
 
+/* ---- loops that serve while the certificates change ---- */
+
+#define LOOPS 2
+#define CLIENTS 4
+
+struct fleet {
+    struct tls_test *t;
+    uint16_t port;
+    _Atomic int n_served;
+};
+
+static void quiet_head(struct vg_http_exchange *x, void *arg)
+{
+    (void)arg;
+    net_answer(x, 200, VG_SLICE_LIT("ok"));
+}
+static void quiet_progress(struct vg_http_exchange *x, size_t n, void *arg)
+{
+    (void)x, (void)n, (void)arg;
+}
+static void quiet_closed(struct vg_http_exchange *x, int err, void *arg)
+{
+    (void)x, (void)err, (void)arg;
+}
+static const struct vg_http_handler quiet = {quiet_head,   quiet_head, quiet_head, quiet_progress,
+                                             quiet_closed, NULL,       NULL};
+
+static void ask_once(struct fleet *f)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons(f->port),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
+    SSL *ssl = tls_test_client(fd, &f->t->ca, &f->t->client, H1);
+    static const char text[] = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    char got[512];
+    int n = 0, r;
+    assert_int_equal(SSL_connect(ssl), 1);
+    assert_true(SSL_write(ssl, text, sizeof text - 1) > 0);
+    while ((r = SSL_read(ssl, got + n, (int)sizeof got - 1 - n)) > 0)
+        n += r;
+    assert_true(n > 2 && memcmp(got + n - 2, "ok", 2) == 0);
+    SSL_free(ssl);
+    close(fd);
+    atomic_fetch_add(&f->n_served, 1);
+}
+
+static void one_client(unsigned index, void *arg)
+{
+    struct fleet *f = arg;
+    for (int i = 0; i < 10; i++)
+        if (index == 0)
+            assert_int_equal(vg_tls_reload(f->t->tls, NULL), 0);
+        else
+            ask_once(f);
+}
+
+static void certificates_change_while_loops_serve(void **state)
+{
+    struct fleet f = {.t = *state};
+    struct vg_http_shared_opts opts = {.handler = &quiet};
+    struct vg_http_shared *shared = NULL;
+    struct vg_listener *l = NULL;
+    struct vg_loop *loops[LOOPS];
+    struct vg_http_server *servers[LOOPS];
+    assert_int_equal(vg_http_shared_new(&opts, &shared), 0);
+    assert_int_equal(vg_listener_open("127.0.0.1", 0, &l, NULL), 0);
+    f.port = vg_listener_port(l);
+    for (int i = 0; i < LOOPS; i++) {
+        assert_int_equal(vg_loop_new(vg_clock_system(), &loops[i]), 0);
+        assert_int_equal(vg_http_server_new(shared, loops[i], &servers[i]), 0);
+        assert_int_equal(vg_http_server_listen(servers[i], l, f.t->tls), 0);
+        assert_int_equal(vg_loop_start(loops[i], "tls-test"), 0);
+    }
+    vg_test_threads(CLIENTS, one_client, &f);
+    assert_int_equal(f.n_served, (CLIENTS - 1) * 10);
+    for (int i = 0; i < LOOPS; i++) {
+        vg_loop_stop(loops[i]); /* from here on it is ours */
+        vg_http_server_free(servers[i]);
+        vg_loop_free(loops[i]);
+    }
+    vg_http_shared_free(shared);
+    vg_listener_free(l);
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -472,6 +558,7 @@ int main(void)
         cmocka_unit_test(handshakes_have_a_cap),
         T(garbage_instead_of_a_handshake_is_cut),
         T(a_client_that_vanishes_without_a_word_cancels),
+        T(certificates_change_while_loops_serve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
