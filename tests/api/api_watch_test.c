@@ -126,6 +126,11 @@ static void a_watch_without_a_revision_begins_with_the_state(void **state)
     expect_map(&marked, "ADDED", "z", "3", r3);
     vg_stream_close(&s);
     vg_stream_close(&marked);
+#define OF_MAPS "resource=\"configmaps\""
+    assert_true(vg_adrv_metric(&d, "apiserver_watch_list_duration_seconds_count", OF_MAPS) == 2);
+    assert_true(vg_adrv_metric(&d, "apiserver_init_events_total", OF_MAPS) == 5);
+    assert_true(vg_adrv_metric(&d, "apiserver_watch_events_total", OF_MAPS) == 7);
+    assert_true(vg_adrv_metric(&d, "apiserver_resource_objects", OF_MAPS) == 3);
 }
 
 static void a_watch_may_begin_with_what_comes_now(void **state)

@@ -71,6 +71,7 @@ static void on_request(struct vg_http_exchange *x, void *arg)
                                    .target = &q->target,
                                    .user = &everybody,
                                    .audit_id = "00000000-0000-0000-0000-000000000000",
+                                   .started_ns = vg_clock_mono_ns(vg_clock_system()),
                                    .done = on_done};
     vg_arena_init(&q->call.arena, 0, 0);
     vg_http_set_user(x, q);

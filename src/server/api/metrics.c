@@ -18,6 +18,7 @@ struct kind_counters {
     struct vg_counter *consistent[2]; /* by fallback */
     struct vg_counter *terminated;
     struct vg_histogram *wait;
+    struct vg_histogram *watch_list[VG_SCOPES];
 };
 
 #define CALLBACKS_MAX 12u
@@ -46,6 +47,9 @@ struct vg_api_metrics {
 static const double wait_bounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6,
                                      0.8,   1.0,   1.25, 1.5, 2.0, 3.0};
 
+static const double list_bounds[] = {0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1,  2, 4,
+                                     6,    8,   10,  15,  20,  30,  45, 60};
+
 static const struct vg_metric_desc rows[] = {
     COUNTER("apiserver_cache_list_total", "LIST requests served from the watch cache.", GR,
             "index"),
@@ -70,6 +74,12 @@ static const struct vg_metric_desc rows[] = {
      .labels = {GR},
      .bounds = wait_bounds,
      .bound_count = VG_ARRAY_LEN(wait_bounds)},
+    {.name = "apiserver_watch_list_duration_seconds",
+     .help = "Time until the initial events of a watch were sent.",
+     .type = VG_METRIC_HISTOGRAM,
+     .labels = {"group", "version", "resource", "scope"},
+     .bounds = list_bounds,
+     .bound_count = VG_ARRAY_LEN(list_bounds)},
 };
 
 enum row {
@@ -83,6 +93,7 @@ enum row {
     ROW_CONSISTENT,
     ROW_TERMINATED,
     ROW_WAIT,
+    ROW_WATCH_LIST,
     ROWS
 };
 _Static_assert(VG_ARRAY_LEN(rows) == ROWS, "a row for each name");
@@ -125,6 +136,12 @@ static void look_up(struct vg_metric *const *m, const struct vg_kind *k, struct 
     c->consistent[1] = series(m[ROW_CONSISTENT], k, "true", "true");
     c->terminated = series(m[ROW_TERMINATED], k, NULL, NULL);
     c->wait = vg_metric_histogram(m[ROW_WAIT], gr);
+    for (size_t i = 0; i < VG_SCOPES; i++) {
+        static const char *const scopes[] = {"cluster", "namespace", "resource"};
+        struct vg_slice values[] = {vg_slice_str(k->group), vg_slice_str(k->version),
+                                    vg_slice_str(k->resource), vg_slice_str(scopes[i])};
+        c->watch_list[i] = vg_metric_histogram(m[ROW_WATCH_LIST], values);
+    }
 }
 
 /* ---- values that others keep ---- */
@@ -351,6 +368,13 @@ void vg_api_count_wait(struct vg_api_metrics *m, size_t kind, uint64_t ns)
 {
     if (m)
         vg_histogram_observe_ns(m->counters[kind].wait, ns);
+}
+
+void vg_api_count_watch_list(struct vg_api_metrics *m, size_t kind, enum vg_watch_scope scope,
+                             uint64_t ns)
+{
+    if (m)
+        vg_histogram_observe_ns(m->counters[kind].watch_list[scope], ns);
 }
 
 void vg_api_count_terminated(struct vg_api_metrics *m, size_t kind)

@@ -38,6 +38,10 @@ void vg_api_count_list(struct vg_api_metrics *m, size_t kind, enum vg_listed fro
 void vg_api_count_consistent(struct vg_api_metrics *m, size_t kind, bool fell_back);
 /* A request waited until the cache was fresh enough. */
 void vg_api_count_wait(struct vg_api_metrics *m, size_t kind, uint64_t ns);
+/* The initial events of a watch have been sent. scope: "cluster", "namespace", "resource". */
+enum vg_watch_scope { VG_SCOPE_CLUSTER, VG_SCOPE_NAMESPACE, VG_SCOPE_RESOURCE, VG_SCOPES };
+void vg_api_count_watch_list(struct vg_api_metrics *m, size_t kind, enum vg_watch_scope scope,
+                             uint64_t ns);
 /* A watcher was ended because it took nothing. */
 void vg_api_count_terminated(struct vg_api_metrics *m, size_t kind);
 

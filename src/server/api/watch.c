@@ -37,6 +37,8 @@ struct watch {
     vg_rev after;  /* where it started, for the message of a 410 */
     uint8_t form;
     bool is_full, is_settled;
+    bool is_list;  /* begins with a state whose end is marked */
+    uint8_t scope; /* enum vg_watch_scope */
     uint16_t ns_n, label_n, field_n;
     char texts[]; /* namespace, label selector, field selector: for the debug endpoint */
 };
@@ -110,6 +112,9 @@ static void settle(struct watch *w)
     if (w->is_settled)
         return;
     w->is_settled = true;
+    if (w->is_list)
+        vg_api_count_watch_list(w->call->loop->api->counters, vg_kind_index(w->kind), w->scope,
+                                vg_clock_mono_ns(w->call->loop->api->clock) - w->call->started_ns);
     if (w->call->settled)
         w->call->settled(w->call);
 }
@@ -285,6 +290,10 @@ static struct watch *watch_new(struct starting *s)
     const struct vg_media *m = &s->call->media;
     if (m->transform == VG_AS_PARTIAL)
         w->form = m->is_v1beta1 ? VG_FORM_PARTIAL_V1BETA1 : VG_FORM_PARTIAL;
+    w->is_list = s->opts.send_initial == VG_TRI_TRUE;
+    w->scope = s->opts.is_name_pinned ? VG_SCOPE_RESOURCE
+               : w->ns_n              ? VG_SCOPE_NAMESPACE
+                                      : VG_SCOPE_CLUSTER;
     vg_list_init(&w->link);
     return w;
 }
