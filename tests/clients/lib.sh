@@ -147,7 +147,7 @@ get() {
     exec 9>"$cache/$1.lock"
     flock 9
     if [ ! -e "$cache/$1.done" ]; then
-        "get_$1" >"$cache/$1.log" 2>&1 </dev/null || {
+        ("get_$1") >"$cache/$1.log" 2>&1 </dev/null || {
             tail -n 20 "$cache/$1.log" >&2
             echo "FAILED: $1 could not be installed; see above" >&2
             exit 1
