@@ -22,6 +22,7 @@ void vg_h2_stream_gone(struct vg_h2_stream *s, int err)
     if (s->is_gone)
         return;
     vg_h2_body_done(s);
+    vg_h2_unready(s);
     s->is_gone = true;
     s->end_err = err;
     s->at = err < 0 ? 0 : POSITION_UNKNOWN;

@@ -92,6 +92,9 @@ static int respond(struct vg_http_exchange *x, const struct vg_http_head *head)
 
 static void resume(struct vg_h2_stream *s)
 {
+    if (!s->is_ready)
+        vg_h2_of(s)->n_ready++;
+    s->is_ready = true;
     if (s->is_deferred && nghttp2_session_resume_data(vg_h2_of(s)->session, s->id) == 0)
         s->is_deferred = false;
     touch(s);
@@ -167,7 +170,12 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
     s->moved += n;
     if (vg_list_is_empty(&s->turn))
         vg_list_push_back(&h->touched, &s->turn);
-    return vg_conn_has_room(h->codec.conn) ? 0 : NGHTTP2_ERR_PAUSE;
+    if (s->out.n == 0)
+        vg_h2_unready(s);
+    /* With nothing left to send, nghttp2 is stopped before it asks this stream again and defers it:
+     * the next event finds it in the queue. */
+    bool is_last = h->n_ready == 0 && !s->x.has_ended;
+    return is_last || !vg_conn_has_room(h->codec.conn) ? NGHTTP2_ERR_PAUSE : 0;
 }
 
 /* An answer that ends before its request has ended makes the rest of the request pointless. */

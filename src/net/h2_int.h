@@ -44,6 +44,7 @@ struct vg_h2_stream {
     int32_t id;
     int end_err;          /* with is_gone: what on_closed will be told */
     bool is_gone;         /* S1 */
+    bool is_ready;        /* counted in h2->n_ready */
     bool is_deferred;     /* nghttp2 does not ask for DATA until it is resumed */
     bool is_too_large;    /* the head; 431 */
     bool is_connect;      /* 405 */
@@ -66,6 +67,7 @@ struct vg_h2 {
     struct vg_list in_line;   /* bodies that wait for a grant: ours to wait for, not theirs */
     struct vg_list waiting;   /* bytes wait for a window or for the connection */
     size_t n_streams, n_granted;
+    size_t n_ready;               /* streams that have something to send */
     struct vg_h2_stream *sending; /* from read callback to send callback */
     uint64_t n_sent;              /* bytes that left the connection */
     struct vg_pace pace;          /* of the connection's output */
@@ -86,6 +88,13 @@ static inline struct vg_h2 *vg_h2_of(const struct vg_h2_stream *s)
 static inline const struct vg_http_limits *vg_h2_limits(const struct vg_h2 *h)
 {
     return h->codec.conn->server->limits;
+}
+
+static inline void vg_h2_unready(struct vg_h2_stream *s)
+{
+    if (s->is_ready)
+        vg_h2_of(s)->n_ready--;
+    s->is_ready = false;
 }
 
 /* nghttp2 may have something to say at the end of the turn. */
