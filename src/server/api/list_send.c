@@ -141,14 +141,14 @@ static int write_item(struct vg_lister *l, const struct vg_rec *rec)
     VG_AUTO(buf) json = {0};
     VG_AUTO(arena) arena;
     struct vg_obj_splice s;
-    struct vg_json *item;
+    struct vg_json *item = NULL;
     vg_arena_init(&arena, 0, 0);
     vg_list_cut(l, &s, rec);
     int r = vg_obj_splice_append(&json, &s);
     if (r == 0)
         r = vg_json_parse(&arena, vg_buf_slice(&json), NULL, &item, NULL);
-    if (r < 0)
-        return r;
+    if (r < 0 || !item)
+        return r < 0 ? r : VIGIL_E_INTERNAL;
     l->n_sent++;
     if (l->writer) {
         vg_json_put_value(l->writer, item);

@@ -357,11 +357,10 @@ void vg_partial_splice(struct vg_obj_splice *s, const struct vg_obj_header *h, v
     if (VG_NEVER(vg_json_find(value, &path, 1, &meta) < 0))
         meta = VG_SLICE_LIT("{}"); /* sealing has seen it */
     const char *at = h->value + h->rev_at;
-    int n =
-        snprintf(s->rev, sizeof s->rev, ",\"resourceVersion\":\"%llu\"", (unsigned long long)rev);
+    vg_obj_splice_object(s, h, rev); /* of which the revision is the middle */
+    s->v[2] = s->v[1];
     s->v[0] = heads[is_v1beta1];
     s->v[1] = vg_slice(meta.p, (size_t)(at - meta.p));
-    s->v[2] = vg_slice(s->rev, (size_t)n);
     s->v[3] = vg_slice(at, (size_t)(meta.p + meta.n - at));
     s->v[4] = VG_SLICE_LIT("}");
     s->n = 5;

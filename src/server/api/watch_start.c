@@ -1,0 +1,296 @@
+/* watch_start.c - WATCH: how it begins.
+ *
+ *   options -> wait until fresh (state of now, or of N) -> vg_cache_watch -> head -> frames ... end
+ *
+ *   resourceVersion  sendInitialEvents   begins with
+ *   unset            true (default)      the state, at least as new as storage; end bookmark
+ *   0                true (default)      the state, of any age; end bookmark
+ *   N                true                the state, at least N; end bookmark
+ *   N                unset, false        what follows N, which may lie in the future
+ *   unset, 0         false               what follows storage's revision, the cache's
+ *   unset, 0         by a watch/ path    the state of any age, no end bookmark
+ *
+ * Once it has started, nothing of the request is kept but what is in struct vg_watch_call: head,
+ * arena and target go. What goes wrong before the stream is an answer; later it is an ERROR event
+ * and the end. Thread: the call's loop. */
+#include "base/alloc.h"
+#include "status_int.h"
+#include "watch_int.h"
+
+/* 100 years, so that sums of nanoseconds stay far from their end. */
+#define TIMEOUT_S_MAX (INT64_C(100) * 365 * 24 * 3600)
+
+/* While it is being started; in the arena. */
+struct starting {
+    struct vg_api_call *call;
+    struct vg_list_options opts;
+    enum vg_watch_start start;
+    vg_rev rev; /* to start after, or to wait for */
+    bool with_end_bookmark;
+    bool is_waiting;
+    struct vg_cache_wait wait;
+};
+
+/* ---- starting ---- */
+
+static void refuse(struct starting *s, const struct vg_api_status *status)
+{
+    vg_list_options_done(&s->opts);
+    s->call->op = NULL;
+    vg_respond_status(s->call, status);
+}
+
+static int open_stream(struct vg_api_call *call)
+{
+    struct vg_head_opts opts = {.code = 200,
+                                .content_type = "application/json",
+                                .length = VG_HTTP_STREAMED,
+                                .is_watch = true};
+    if (!vg_http_request(call->x)->wants_websocket)
+        return vg_respond_head_opts(call, &opts);
+    if (call->is_closed || call->is_answered)
+        return VIGIL_E_CANCELED;
+    call->is_answered = true;
+    call->status_code = 101;
+    return vg_http_accept_websocket(call->x, NULL, false);
+}
+
+/* The stream consists of this error, or of nothing. */
+static void end_at_once(struct starting *s, const struct vg_api_status *status)
+{
+    struct vg_api_call *call = s->call;
+    vg_list_options_done(&s->opts);
+    call->op = NULL;
+    if (open_stream(call) == 0) {
+        if (status)
+            vg_watch_write_error(call, status);
+        vg_http_end(call->x);
+    }
+    vg_call_finish(call);
+}
+
+static struct vg_watch_call *watch_new(struct starting *s)
+{
+    const struct vg_slice texts[] = {s->call->target->ns, s->opts.label_selector,
+                                     s->opts.field_selector};
+    size_t n[3], total = 0;
+    for (size_t i = 0; i < 3; i++)
+        total += n[i] = VG_MIN(texts[i].n, (size_t)1024);
+    struct vg_watch_call *w = vg_calloc(1, sizeof *w + total);
+    if (!w)
+        return NULL;
+    char *at = w->texts;
+    for (size_t i = 0; i < 3; i++) {
+        if (n[i])
+            memcpy(at, texts[i].p, n[i]);
+        at += n[i];
+    }
+    w->ns_n = (uint16_t)n[0];
+    w->label_n = (uint16_t)n[1];
+    w->field_n = (uint16_t)n[2];
+    w->sink.ops = &vg_watch_sink_ops;
+    w->call = s->call;
+    w->kind = s->call->target->kind;
+    w->after = s->rev;
+    w->count = s->call->loop->counts ? &s->call->loop->counts[vg_kind_index(w->kind)] : NULL;
+    const struct vg_media *m = &s->call->media;
+    if (m->transform == VG_AS_PARTIAL)
+        w->form = m->is_v1beta1 ? VG_FORM_PARTIAL_V1BETA1 : VG_FORM_PARTIAL;
+    w->is_list = s->opts.send_initial == VG_TRI_TRUE;
+    w->scope = s->opts.is_name_pinned ? VG_SCOPE_RESOURCE
+               : w->ns_n              ? VG_SCOPE_NAMESPACE
+                                      : VG_SCOPE_CLUSTER;
+    vg_list_init(&w->link);
+    return w;
+}
+
+static uint64_t timeout_ms(struct starting *s)
+{
+    struct vg_api_loop *l = s->call->loop;
+    if (s->opts.timeout_s > 0)
+        return (uint64_t)VG_MIN(s->opts.timeout_s, TIMEOUT_S_MAX) * 1000;
+    uint64_t min_ms = l->api->opts.min_request_timeout_s * 1000;
+    return min_ms + vg_rng_below(&l->rng, min_ms);
+}
+
+/* The watcher is there; its first frame comes on a later turn. */
+static void started(struct starting *s, struct vg_watch_call *w)
+{
+    struct vg_api_call *call = s->call;
+    bool is_settled = s->start != VG_WATCH_STATE || vg_kind_is(w->kind, VG_KIND_UNCACHED);
+    vg_list_options_done(&s->opts);
+    call->state = w;
+    call->op = &vg_watch_op;
+    vg_list_push_back(&call->loop->watches, &w->link);
+    if (open_stream(call) < 0) {
+        vg_watch_op.closed(call, 0);
+        return;
+    }
+    vg_http_release_request(call->x);
+    vg_arena_done(&call->arena); /* with *s */
+    call->warnings = NULL;
+    call->n_warnings = 0;
+    if (is_settled)
+        vg_watch_settle(w);
+}
+
+static void start(struct starting *s)
+{
+    struct vg_api_call *call = s->call;
+    struct vg_api_status status;
+    struct vg_watch_call *w = watch_new(s);
+    vg_rev oldest = 0;
+    if (!w) {
+        vg_status_no_memory(&status);
+        refuse(s, &status);
+        return;
+    }
+    struct vg_cache_watch_opts opts = {
+        .kind = vg_kind_index(w->kind),
+        .predicate = s->opts.predicate,
+        .start = s->start,
+        .rev = s->rev,
+        .with_bookmarks = s->opts.allow_bookmarks,
+        .with_end_bookmark = s->with_end_bookmark,
+        .timeout_ms = timeout_ms(s),
+        .form = w->form,
+        .sink = &w->sink,
+    };
+    int r = vg_cache_watch(call->loop->port, &opts, &w->w, &oldest);
+    if (r == 0) {
+        started(s, w);
+        return;
+    }
+    const struct vg_kind *kind = w->kind;
+    vg_free(w);
+    if (r == VIGIL_E_COMPACTED) {
+        vg_watch_say_expired(&call->arena, kind, s->rev, oldest, &status);
+        end_at_once(s, &status);
+    } else if (r == VIGIL_E_BUSY) {
+        vg_status_too_many(&call->arena, &status, vg_cacher_retry_after_s(call->loop->api->cacher),
+                           "storage is (re)initializing");
+        refuse(s, &status);
+    } else {
+        vg_status_from_err(&call->arena, &status, r, NULL);
+        refuse(s, &status);
+    }
+}
+
+/* ---- waiting until fresh ---- */
+
+static void on_fresh(struct vg_cache_wait *wait, int err)
+{
+    struct starting *s = VG_CONTAINER_OF(wait, struct starting, wait);
+    struct vg_api_status status;
+    s->is_waiting = false;
+    if (err == 0) {
+        start(s);
+        return;
+    }
+    vg_status_too_large_rev(&s->call->arena, &status, s->rev,
+                            vg_cacher_revision(s->call->loop->api->cacher), true);
+    end_at_once(s, &status);
+}
+
+static void on_closed_early(struct vg_api_call *call, int err)
+{
+    struct starting *s = call->state;
+    (void)err;
+    if (s->is_waiting)
+        vg_cache_wait_cancel(&s->wait);
+    vg_list_options_done(&s->opts);
+    vg_call_finish(call);
+}
+
+static const struct vg_api_op starting_op = {.closed = on_closed_early};
+
+static void start_when_fresh(struct starting *s)
+{
+    struct vg_cacher *c = s->call->loop->api->cacher;
+    bool is_uncached = vg_kind_is(s->call->target->kind, VG_KIND_UNCACHED);
+    if (is_uncached || !vg_cacher_is_ready(c) ||
+        vg_cache_port_revision(s->call->loop->port) >= s->rev) {
+        start(s);
+        return;
+    }
+    s->is_waiting = true;
+    s->call->state = s;
+    s->call->op = &starting_op;
+    vg_cache_wait_fresh(s->call->loop->port, s->rev, &s->wait, on_fresh);
+}
+
+/* ---- the request ---- */
+
+static int read_rev(struct starting *s, struct vg_api_status *ret_status)
+{
+    struct vg_slice why;
+    if (vg_rev_is_unset(s->opts.rev))
+        return 0;
+    int r = vg_rev_parse(&s->call->arena, s->opts.rev, &s->rev, &why);
+    if (r == VIGIL_E_INVALID)
+        vg_status_unknown(&s->call->arena, ret_status, "%.*s", VG_SLICE_ARG(why));
+    else if (r < 0)
+        vg_status_no_memory(ret_status);
+    return r;
+}
+
+/* The table above. Says whether to wait for s->rev first. */
+static bool plan(struct starting *s)
+{
+    bool is_unset = vg_rev_is_unset(s->opts.rev);
+    bool is_of_path = s->call->target->is_legacy_watch && s->opts.send_initial == VG_TRI_UNSET;
+    if (s->opts.send_initial == VG_TRI_TRUE) {
+        s->start = VG_WATCH_STATE;
+        s->with_end_bookmark = s->opts.allow_bookmarks;
+        if (is_unset)
+            s->rev = vg_cache_consistent_rev(s->call->loop->api->cacher);
+        return s->rev > 0;
+    }
+    if (s->rev > 0)
+        s->start = VG_WATCH_AFTER;
+    else if (is_of_path)
+        s->start = VG_WATCH_STATE;
+    else if (is_unset) {
+        s->start = VG_WATCH_AFTER;
+        s->rev = vg_cache_consistent_rev(s->call->loop->api->cacher);
+    } else {
+        s->start = VG_WATCH_NOW;
+    }
+    return false;
+}
+
+static bool may_upgrade(struct vg_api_call *call, struct vg_api_status *ret_status)
+{
+    if (!vg_http_request(call->x)->wants_websocket || vg_http_field(call->x, "origin").n)
+        return true;
+    vg_status_forbidden(&call->arena, ret_status, NULL, VG_SLICE_LIT(""),
+                        "a WebSocket needs an Origin");
+    return false;
+}
+
+void vg_api_watch(struct vg_api_call *call)
+{
+    struct vg_api_status status;
+    struct starting *s = vg_arena_new(&call->arena, struct starting);
+    if (!s) {
+        vg_status_no_memory(&status);
+        vg_respond_status(call, &status);
+        return;
+    }
+    memset(s, 0, sizeof *s);
+    s->call = call;
+    int r = vg_list_options_parse(call->target, &call->arena, &s->opts, &status);
+    if (r == 0)
+        r = read_rev(s, &status);
+    if (r < 0 || !may_upgrade(call, &status)) {
+        refuse(s, &status);
+        return;
+    }
+    bool waits = plan(s);
+    if (s->opts.timeout_s < 0)
+        end_at_once(s, NULL);
+    else if (waits)
+        start_when_fresh(s);
+    else
+        start(s);
+}
