@@ -297,10 +297,11 @@ static void write_greeting(struct vg_daemon *d)
 
 static int assemble(struct vg_daemon *d, struct vg_status *reterr_status)
 {
-    bool changed;
     int r = open_logs(d, reterr_status);
     if (r == 0)
         r = vg_data_dir_open(d->config->data_dir, &d->dir, reterr_status);
+    if (r == 0)
+        r = vg_daemon_begin_tls(d);
     if (r == 0)
         r = open_storage(d, reterr_status);
     if (r == 0)
@@ -312,9 +313,7 @@ static int assemble(struct vg_daemon *d, struct vg_status *reterr_status)
                                      reterr_status);
     d->has_namespaces = r == 0;
     if (r == 0)
-        r = vg_daemon_make_certificates(d, &changed, reterr_status);
-    if (r == 0)
-        r = vg_daemon_open_tls(d, reterr_status);
+        r = vg_daemon_join_tls(d, reterr_status);
     if (r == 0)
         r = open_sockets(d, reterr_status);
     if (r == 0)

@@ -1,8 +1,8 @@
 /* daemon.h - vigild, assembled: the store, the cache, the loops that serve, and their order of
  * coming and going.
  *
- *   start  data directory -> store -> cache (loads on the feed loop) -> certificates -> sockets
- *          -> loops
+ *   start  data directory -> certificates (on a thread) beside store -> cache (on the feed loop)
+ *          -> sockets -> loops
  *   drain  readyz fails -> no new connections -> watches and requests end in order
  *   stop   connections cut -> cache -> store -> lock
  *

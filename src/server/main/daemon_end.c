@@ -144,6 +144,8 @@ void vg_daemon_stop(struct vg_daemon *d)
 {
     if (!d)
         return;
+    if (d->is_preparing)
+        (void)!vg_daemon_join_tls(d, NULL);
     if (!close_workers(d)) {
         /* The store is durable at any moment: leave the rest to the kernel. */
         vg_error(vg_daemon_logger(d, VG_LOG_MAIN), "requests_left", "after_ms=%d", STOP_TURNS_MAX);

@@ -2,6 +2,7 @@
 #ifndef VG_MAIN_DAEMON_INT_H
 #define VG_MAIN_DAEMON_INT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/log_sink.h"
@@ -56,6 +57,10 @@ struct vg_daemon {
     struct vg_http_shared *shared;
     struct vg_tls *tls;
     struct vg_listener *secure, *plain;
+    pthread_t tls_thread; /* prepares the above while the store opens */
+    bool is_preparing;
+    int tls_result;
+    struct vg_status tls_status;
     char *cert_path, *key_path, *client_ca_path; /* absolute */
     char url[128];
     struct vg_worker *workers;
@@ -74,9 +79,9 @@ static inline const struct vg_log *vg_daemon_logger(const struct vg_daemon *d,
 }
 
 /* daemon_tls.c: certificates, the TLS context, the administrator's kubeconfig. */
-VG_CHECK int vg_daemon_make_certificates(struct vg_daemon *d, bool *ret_changed,
-                                         struct vg_status *reterr_status);
-VG_CHECK int vg_daemon_open_tls(struct vg_daemon *d, struct vg_status *reterr_status);
+/* Make certificates and the TLS context on a thread of their own, and wait for them. */
+VG_CHECK int vg_daemon_begin_tls(struct vg_daemon *d);
+VG_CHECK int vg_daemon_join_tls(struct vg_daemon *d, struct vg_status *reterr_status);
 VG_CHECK int vg_daemon_write_kubeconfig(struct vg_daemon *d, struct vg_status *reterr_status);
 
 /* cache_sizes.c: which kinds go without a cache. `uncached` has an entry for each kind. */

@@ -12,8 +12,8 @@ static bool has_own_certificate(const struct vg_daemon *d)
     return !d->config->tls_cert_file;
 }
 
-int vg_daemon_make_certificates(struct vg_daemon *d, bool *ret_changed,
-                                struct vg_status *reterr_status)
+static int make_certificates(struct vg_daemon *d, bool *ret_changed,
+                             struct vg_status *reterr_status)
 {
     const struct vg_config *c = d->config;
     struct vg_pki_opts opts = {.dir = &d->dir,
@@ -41,7 +41,7 @@ static int own_path(struct vg_daemon *d, const char *name, char **ret)
     return *ret ? 0 : -ENOMEM;
 }
 
-int vg_daemon_open_tls(struct vg_daemon *d, struct vg_status *reterr_status)
+static int open_tls(struct vg_daemon *d, struct vg_status *reterr_status)
 {
     const struct vg_config *c = d->config;
     int r = has_own_certificate(d) ? own_path(d, VG_PKI_SERVER_CERT, &d->cert_path)
@@ -60,6 +60,33 @@ int vg_daemon_open_tls(struct vg_daemon *d, struct vg_status *reterr_status)
     return vg_tls_new(&opts, &d->tls, reterr_status);
 }
 
+static void *prepare(void *arg)
+{
+    struct vg_daemon *d = arg;
+    bool changed;
+    d->tls_result = make_certificates(d, &changed, &d->tls_status);
+    if (d->tls_result == 0)
+        d->tls_result = open_tls(d, &d->tls_status);
+    return NULL;
+}
+
+int vg_daemon_begin_tls(struct vg_daemon *d)
+{
+    int r = pthread_create(&d->tls_thread, NULL, prepare, d);
+    d->is_preparing = r == 0;
+    return -r;
+}
+
+int vg_daemon_join_tls(struct vg_daemon *d, struct vg_status *reterr_status)
+{
+    if (d->is_preparing)
+        pthread_join(d->tls_thread, NULL);
+    d->is_preparing = false;
+    if (d->tls_result < 0 && reterr_status)
+        *reterr_status = d->tls_status;
+    return d->tls_result;
+}
+
 int vg_daemon_write_kubeconfig(struct vg_daemon *d, struct vg_status *reterr_status)
 {
     /* A certificate from elsewhere vouches for itself: we do not know who signed it. */
@@ -74,7 +101,7 @@ static void reload_tls(struct vg_daemon *d)
     const struct vg_log *log = vg_daemon_logger(d, VG_LOG_MAIN);
     struct vg_status status = {0};
     bool changed;
-    int r = vg_daemon_make_certificates(d, &changed, &status);
+    int r = make_certificates(d, &changed, &status);
     if (r == 0)
         r = vg_tls_reload(d->tls, &status);
     if (r == 0)
@@ -112,7 +139,7 @@ void vg_daemon_renew(struct vg_daemon *d)
 {
     struct vg_status status = {0};
     bool changed = false;
-    int r = vg_daemon_make_certificates(d, &changed, &status);
+    int r = make_certificates(d, &changed, &status);
     if (r < 0)
         vg_error(vg_daemon_logger(d, VG_LOG_MAIN), "renewal_failed", "why=%s", status.message);
     else if (changed)

@@ -118,8 +118,14 @@ static void end(struct vg_daemon *d, const struct vg_config *c)
 
 /* ---- the process ---- */
 
-/* As many descriptors as may be: each connection is one. And few heaps of malloc: the default,
- * eight for each CPU, would keep what bursts left behind many times over. */
+/* 4 MiB at a time from the kernel, and 16 MiB kept when it falls free: a start with 100,000 objects
+ * of 4 KB takes 400 MiB. What is not touched costs nothing. */
+#define HEAP_STEP (4 << 20)
+#define HEAP_KEEP (16 << 20)
+
+/* As many descriptors as may be: each connection is one. And one heap of malloc: others grow by a
+ * system call for each page, which took half of a large start, and keep what bursts left behind
+ * once for each of them. Frequent small sizes are cached by each thread in any case. */
 static void set_up_process(void)
 {
     struct rlimit limit;
@@ -127,7 +133,9 @@ static void set_up_process(void)
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
-    mallopt(M_ARENA_MAX, 4);
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_TOP_PAD, HEAP_STEP);
+    mallopt(M_TRIM_THRESHOLD, HEAP_KEEP);
     umask(077);
 }
 
