@@ -9,6 +9,7 @@
 #ifndef VG_JSON_STRATEGIC_H
 #define VG_JSON_STRATEGIC_H
 
+#include "base/buf.h"
 #include "json.h"
 
 /* What a field asks for, as bits. */
@@ -48,5 +49,10 @@ VG_CHECK int vg_json_strategic_apply(struct vg_arena *arena, const struct vg_jso
                                      const struct vg_json *patch,
                                      const struct vg_merge_schema *schema, struct vg_json *ret_doc,
                                      struct vg_status *reterr_status);
+
+/* Append v as Go's %v shows it, which is how kube-apiserver's messages show a strategic patch:
+ * map[data:map[a:1] list:[x y]]. What was appended before a failure stays. Recurses: v is no deeper
+ * than VG_JSON_DEPTH_DEFAULT. 0, -ENOMEM, VIGIL_E_TOO_LARGE. */
+VG_CHECK int vg_json_strategic_show(struct vg_buf *out, const struct vg_json *v);
 
 #endif

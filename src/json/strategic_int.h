@@ -2,7 +2,6 @@
 #ifndef VG_JSON_STRATEGIC_INT_H
 #define VG_JSON_STRATEGIC_INT_H
 
-#include "base/buf.h"
 #include "strategic.h"
 
 struct vg_strategic {
@@ -69,7 +68,7 @@ bool vg_strategic_is_text(const struct vg_json *v, const char *text);
 int vg_strategic_fail_key(struct vg_strategic *s, const struct vg_json *item, const char *key);
 int vg_strategic_fail_type(struct vg_strategic *s, const char *expected, const struct vg_json *got);
 int vg_strategic_fail_directive(struct vg_strategic *s, const struct vg_json *map);
-/* Append v as Go's %v shows it: map[a:1 b:[x y]]. */
+/* As vg_json_strategic_show, but goes no further once more is there than a message can hold. */
 VG_CHECK int vg_strategic_show(struct vg_buf *out, const struct vg_json *v);
 
 #define VG_STRATEGIC_PATCH "$patch"

@@ -7,9 +7,6 @@
 #include "equal.h"
 #include "strategic_int.h"
 
-/* Text of values in messages ends here; a message is cut anyway. */
-#define SHOW_MAX ((size_t)VG_STATUS_MESSAGE_MAX)
-
 struct vg_merge_field vg_strategic_field(const struct vg_merge_schema *schema, struct vg_slice key)
 {
     const struct vg_merge_field *f = schema ? schema->fields : NULL;
@@ -157,8 +154,10 @@ static int compare_keys(const void *a, const void *b)
     return vg_slice_cmp(vg_json_key(*x), vg_json_key(*y));
 }
 
+static int show(struct vg_buf *out, const struct vg_json *v, size_t enough);
+
 /* Go shows maps sorted. */
-static int show_object(struct vg_buf *out, const struct vg_json *v)
+static int show_object(struct vg_buf *out, const struct vg_json *v, size_t enough)
 {
     const struct vg_json_member **sorted = vg_reallocarray(NULL, v->n + 1u, sizeof(void *));
     if (!sorted)
@@ -167,32 +166,42 @@ static int show_object(struct vg_buf *out, const struct vg_json *v)
         sorted[i] = &v->members[i];
     qsort(sorted, v->n, sizeof(void *), compare_keys);
     int r = vg_buf_printf(out, "map[");
-    for (uint32_t i = 0; i < v->n && r == 0 && out->n < SHOW_MAX; i++) {
+    for (uint32_t i = 0; i < v->n && r == 0 && out->n < enough; i++) {
         r = vg_buf_printf(out, "%s%.*s:", i ? " " : "", VG_SLICE_ARG(vg_json_key(sorted[i])));
         if (r == 0)
-            r = vg_strategic_show(out, &sorted[i]->value);
+            r = show(out, &sorted[i]->value, enough);
     }
     vg_free(sorted);
     return r < 0 ? r : vg_buf_append_byte(out, ']');
 }
 
-static int show_array(struct vg_buf *out, const struct vg_json *v)
+static int show_array(struct vg_buf *out, const struct vg_json *v, size_t enough)
 {
     int r = vg_buf_append_byte(out, '[');
-    for (uint32_t i = 0; i < v->n && r == 0 && out->n < SHOW_MAX; i++) {
+    for (uint32_t i = 0; i < v->n && r == 0 && out->n < enough; i++) {
         if (i)
             r = vg_buf_append_byte(out, ' ');
         if (r == 0)
-            r = vg_strategic_show(out, &v->items[i]);
+            r = show(out, &v->items[i], enough);
     }
     return r < 0 ? r : vg_buf_append_byte(out, ']');
 }
 
-int vg_strategic_show(struct vg_buf *out, const struct vg_json *v)
+static int show(struct vg_buf *out, const struct vg_json *v, size_t enough)
 {
     if (vg_json_is(v, VG_JSON_OBJECT))
-        return show_object(out, v);
-    return vg_json_is(v, VG_JSON_ARRAY) ? show_array(out, v) : show_scalar(out, v);
+        return show_object(out, v, enough);
+    return vg_json_is(v, VG_JSON_ARRAY) ? show_array(out, v, enough) : show_scalar(out, v);
+}
+
+int vg_strategic_show(struct vg_buf *out, const struct vg_json *v)
+{
+    return show(out, v, VG_STATUS_MESSAGE_MAX);
+}
+
+int vg_json_strategic_show(struct vg_buf *out, const struct vg_json *v)
+{
+    return show(out, v, SIZE_MAX);
 }
 
 static const char *go_type(const struct vg_json *v)

@@ -151,14 +151,28 @@ static int read_patch(struct patching *w)
 
 /* ---- applying ---- */
 
-/* 422 that shows the object as the patch would have it. */
+/* What a refusal shows: a strategic patch itself, as Go shows a map; of others the object as the
+ * patch would have it. */
+static struct vg_slice shown_of(struct patching *w, const struct vg_json *result)
+{
+    struct vg_arena *a = &w->update.change.call->arena;
+    VG_AUTO(buf) text = {0};
+    if (w->type != PATCH_STRATEGIC)
+        return vg_api_json(a, result);
+    if (vg_json_strategic_show(&text, w->patch) < 0)
+        return VG_SLICE_LIT("");
+    const char *copy = vg_arena_copy(a, text.p, text.n);
+    return copy ? vg_slice(copy, text.n) : VG_SLICE_LIT("");
+}
+
+/* 422 that shows what was to be. */
 static enum vg_verdict refuse_result(struct patching *w, const struct vg_json *result,
                                      const char *why)
 {
     struct vg_change *c = &w->update.change;
     struct vg_arena *a = &c->call->arena;
     struct vg_field_errors e = {.arena = a};
-    vg_field_invalid(&e, "patch", vg_api_quote(a, vg_api_json(a, result)), "%s", why);
+    vg_field_invalid(&e, "patch", vg_api_quote(a, shown_of(w, result)), "%s", why);
     vg_status_invalid(a, &c->status, "", "", VG_SLICE_LIT(""), &e);
     return VG_CHANGE_FAIL;
 }
