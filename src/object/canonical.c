@@ -5,6 +5,7 @@
 #include "canonical.h"
 
 #include "header.h"
+#include "json/compact.h"
 #include "json/write.h"
 
 /* As kube-apiserver prints them. */
@@ -49,20 +50,50 @@ static int put_first(struct vg_buf *out, const struct vg_json *obj, const char *
     return err;
 }
 
+/* Debug builds write it all the same: offsets that lie would store another value. */
+static void check_source(const struct vg_json *value, struct vg_slice text)
+{
+#ifdef VG_DEBUG_CHECKS
+    VG_AUTO(buf) written = {0};
+    if (vg_json_write(&written, value, VG_JSON_ESCAPE_HTML) == 0)
+        assert(vg_slice_eq(vg_buf_slice(&written), text));
+#else
+    (void)value, (void)text;
+#endif
+}
+
+/* A member as its source has it, if that is how we write it. 1: it was appended; 0: it is not. */
+static int put_source(struct vg_buf *out, struct vg_slice key, const struct vg_json *value,
+                      struct vg_slice source)
+{
+    if (value->begin >= value->end || value->end > source.n)
+        return 0;
+    struct vg_slice text = vg_slice(source.p + value->begin, value->end - value->begin);
+    if (!vg_json_is_compact(text))
+        return 0;
+    check_source(value, text);
+    int err = put_key(out, key);
+    if (err == 0)
+        err = vg_buf_append_slice(out, text);
+    return err < 0 ? err : 1;
+}
+
 /* All but those, and but the one named `without`; NULL: none. */
 static int put_rest(struct vg_buf *out, const struct vg_json *obj, const char *const *names,
-                    const char *without)
+                    const char *without, struct vg_slice source)
 {
     int err = 0;
     VG_JSON_FOREACH_MEMBER (m, obj) {
         struct vg_slice key = vg_json_key(m);
         if (is_among(key, names) || (without && vg_slice_eq(key, vg_slice_str(without))))
             continue;
-        err = put_member(out, key, &m->value);
+        err = put_source(out, key, &m->value, source);
+        if (err == 0)
+            err = put_member(out, key, &m->value);
         if (err < 0)
             break;
     }
-    return err;
+    return err < 0 ? err : 0;
 }
 
 static int put_metadata(struct vg_buf *out, const struct vg_json *meta, size_t *ret_rev_at)
@@ -74,7 +105,7 @@ static int put_metadata(struct vg_buf *out, const struct vg_json *meta, size_t *
         err = put_first(out, meta, meta_first);
     *ret_rev_at = out->n;
     if (err == 0)
-        err = put_rest(out, meta, meta_first, "resourceVersion");
+        err = put_rest(out, meta, meta_first, "resourceVersion", (struct vg_slice){0});
     return err < 0 ? err : vg_buf_append_byte(out, '}');
 }
 
@@ -85,8 +116,8 @@ static int put_type(struct vg_buf *out, const struct vg_json *object)
     return err < 0 ? err : put_first(out, object, names);
 }
 
-static int put_object(struct vg_buf *out, const struct vg_json *object, size_t *ret_item_at,
-                      size_t *ret_rev_at)
+static int put_object(struct vg_buf *out, const struct vg_json *object, struct vg_slice source,
+                      size_t *ret_item_at, size_t *ret_rev_at)
 {
     int err = put_type(out, object);
     if (err < 0)
@@ -94,7 +125,7 @@ static int put_object(struct vg_buf *out, const struct vg_json *object, size_t *
     *ret_item_at = out->n + (out->p[out->n - 1] != '{'); /* past the comma to come */
     err = put_metadata(out, vg_json_get_str(object, "metadata"), ret_rev_at);
     if (err == 0)
-        err = put_rest(out, object, top_first, NULL);
+        err = put_rest(out, object, top_first, NULL, source);
     return err < 0 ? err : vg_buf_append_byte(out, '}');
 }
 
@@ -121,14 +152,14 @@ static int check_frame(const struct vg_json *object, struct vg_status *status)
     return err < 0 ? err : check_text(object, "apiVersion", status);
 }
 
-int vg_obj_write_canonical(struct vg_buf *out, const struct vg_json *object,
+int vg_obj_write_canonical(struct vg_buf *out, const struct vg_json *object, struct vg_slice source,
                            struct vg_obj_layout *ret_layout, struct vg_status *reterr_status)
 {
     size_t start = out->n, item_at = 0, rev_at = 0;
     int err = check_frame(object, reterr_status);
     if (err < 0)
         return err;
-    err = put_object(out, object, &item_at, &rev_at);
+    err = put_object(out, object, source, &item_at, &rev_at);
     if (err == 0 && out->n - start > VG_OBJ_VALUE_MAX)
         err = VIGIL_E_TOO_LARGE;
     if (err < 0)

@@ -16,11 +16,14 @@ struct vg_obj_layout {
     uint32_t rev_at;  /* just past a member of metadata: ,"resourceVersion":"N" goes here */
 };
 
-/* Append `object` to `out`. Errors are those of vg_obj_seal that concern the object's frame:
+/* Append `object` to `out`. `source`: the text that the tree was parsed from, if it had no
+ * duplicate keys; or empty. Members outside of metadata that are of it (json.h, J1) and written in
+ * it as they would be here are then copied and not written: whoever changes something below such a
+ * member clears its offsets. Errors are those of vg_obj_seal that concern the object's frame:
  * VIGIL_E_INVALID, _TOO_LARGE, _JSON_DEPTH, -ENOMEM. After a failure a part may have been
  * appended. */
 VG_CHECK int vg_obj_write_canonical(struct vg_buf *out, const struct vg_json *object,
-                                    struct vg_obj_layout *ret_layout,
+                                    struct vg_slice source, struct vg_obj_layout *ret_layout,
                                     struct vg_status *reterr_status);
 
 #endif

@@ -410,26 +410,33 @@ void vg_obj_sealed_done(struct vg_obj_sealed *s)
 }
 
 static int seal(const struct vg_obj_fields *fields, const struct vg_json *object,
-                struct vg_obj_sealed *s, struct vg_status *status)
+                struct vg_slice source, struct vg_obj_sealed *s, struct vg_status *status)
 {
     struct vg_obj_layout layout;
-    int err = vg_obj_write_canonical(&s->value, object, &layout, status);
+    int err = vg_obj_write_canonical(&s->value, object, source, &layout, status);
     if (err < 0)
         return err;
     return vg_obj_make_header(fields, vg_buf_slice(&s->value), layout, &s->header, status);
 }
 
-int vg_obj_seal(const struct vg_obj_fields *fields, const struct vg_json *object,
-                struct vg_obj_sealed *s, struct vg_status *reterr_status)
+int vg_obj_seal_from(const struct vg_obj_fields *fields, const struct vg_json *object,
+                     struct vg_slice source, struct vg_obj_sealed *s,
+                     struct vg_status *reterr_status)
 {
     vg_buf_clear(&s->value);
     vg_buf_clear(&s->header);
-    int err = seal(fields, object, s, reterr_status);
+    int err = seal(fields, object, source, s, reterr_status);
     if (err < 0) {
         vg_buf_clear(&s->value);
         vg_buf_clear(&s->header);
     }
     return err;
+}
+
+int vg_obj_seal(const struct vg_obj_fields *fields, const struct vg_json *object,
+                struct vg_obj_sealed *s, struct vg_status *reterr_status)
+{
+    return vg_obj_seal_from(fields, object, (struct vg_slice){0}, s, reterr_status);
 }
 
 int vg_obj_seal_text(const struct vg_obj_fields *fields, struct vg_slice text,

@@ -58,6 +58,11 @@ static inline void vg_obj_sealed_cleanup(struct vg_obj_sealed *s)
  * failure both buffers are empty. */
 VG_CHECK int vg_obj_seal(const struct vg_obj_fields *fields, const struct vg_json *object,
                          struct vg_obj_sealed *s, struct vg_status *reterr_status);
+/* The same with the text that the tree was parsed from, of which parts may then be copied as they
+ * stand: see canonical.h for what must hold. */
+VG_CHECK int vg_obj_seal_from(const struct vg_obj_fields *fields, const struct vg_json *object,
+                              struct vg_slice source, struct vg_obj_sealed *s,
+                              struct vg_status *reterr_status);
 /* The same from text; also the errors of vg_json_parse. The tree is made in `arena`, which the
  * caller may reset afterwards. */
 VG_CHECK int vg_obj_seal_text(const struct vg_obj_fields *fields, struct vg_slice text,

@@ -274,6 +274,7 @@ static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_
     if (err == 0)
         err = set_type(a, root, type);
     ret->root = root;
+    ret->source = (struct vg_slice){0};
     return err;
 }
 
@@ -410,6 +411,8 @@ static int read_tree(struct decoding *d, struct vg_json *root, enum vg_fields_mo
         err = tell_oddities(d, mode);
     if (err == -ENOMEM)
         vg_status_no_memory(d->status);
+    if (mode != VG_FIELDS_IGNORE && d->dups.n == 0 && !d->is_yaml)
+        ret->source = d->text;
     return err;
 }
 

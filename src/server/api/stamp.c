@@ -36,24 +36,26 @@ int vg_json_top_copy(struct vg_arena *a, const struct vg_json *v, struct vg_json
     *ret = *v;
     ret->members = m;
     ret->room_log2 = room_log2;
+    ret->begin = ret->end = 0;
     return 0;
 }
 
-enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m)
+enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m,
+                               struct vg_slice source)
 {
     struct vg_json meta;
-    struct vg_status why;
+    struct vg_status why = {.err = 0};
     int err = vg_meta_write(&c->scratch, m, &meta);
     if (err == 0)
         err = vg_json_object_set(&c->scratch, root, VG_SLICE_LIT("metadata"), meta);
     if (err < 0)
         return vg_change_refuse(c, err);
-    err = vg_obj_seal(c->kind->fields, root, &c->call->loop->sealed, &why);
+    err = vg_obj_seal_from(c->kind->fields, root, source, &c->call->loop->sealed, &why);
     if (err == 0)
         return VG_CHANGE_PUT;
     if (err == -ENOMEM)
         return vg_change_refuse(c, err);
-    vg_status_from_err(&c->call->arena, &c->status, err, why.message);
+    vg_status_from_err(&c->call->arena, &c->status, err, why.err ? why.message : vg_err_text(err));
     c->is_current = true;
     return VG_CHANGE_FAIL;
 }
@@ -62,7 +64,8 @@ int vg_change_load(struct vg_change *c, struct vg_body *ret_cur)
 {
     struct vg_json_opts opts = {.scratch = &c->call->loop->scratch, .max_depth = VG_JSON_DEPTH_MAX};
     struct vg_status why;
-    int err = vg_json_parse(&c->scratch, vg_rec_value(c->cur), &opts, &ret_cur->root, &why);
+    ret_cur->source = vg_rec_value(c->cur);
+    int err = vg_json_parse(&c->scratch, ret_cur->source, &opts, &ret_cur->root, &why);
     if (err == 0)
         err = vg_meta_read(&c->scratch, vg_json_get_str(ret_cur->root, "metadata"), c->kind->kind,
                            &ret_cur->meta, NULL, &why);
@@ -116,7 +119,11 @@ int vg_stamp_last(struct vg_arena *a, struct vg_json *root, const char *name,
                   const struct vg_json *v)
 {
     (void)vg_json_object_remove(root, vg_slice_str(name));
-    return v ? vg_json_object_add(a, root, vg_slice_str(name), *v) : 0;
+    if (!v)
+        return 0;
+    struct vg_json copy = *v;
+    copy.begin = copy.end = 0;
+    return vg_json_object_add(a, root, vg_slice_str(name), copy);
 }
 
 /* What status begins with. */
@@ -127,7 +134,7 @@ static int stamp_status(struct vg_change *c, struct vg_json *root)
     struct vg_json_opts opts = {.scratch = &c->call->loop->scratch};
     struct vg_json *status = NULL;
     int err = vg_json_parse(&c->scratch, vg_slice_str(c->kind->new_status), &opts, &status, NULL);
-    return err < 0 ? err : vg_json_object_set(&c->scratch, root, VG_SLICE_LIT("status"), *status);
+    return err < 0 ? err : vg_stamp_last(&c->scratch, root, "status", status);
 }
 
 /* A revision in the body of a create is an error of the client that no validation finds. */
@@ -169,7 +176,7 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
     }
     if (vg_obj_key_make(vg_slice_str(c->kind->prefix), c->ns, c->name, &c->key) < 0)
         return vg_change_refuse(c, VIGIL_E_KEY_INVALID);
-    return vg_change_seal(c, &root, &m);
+    return vg_change_seal(c, &root, &m, body->source);
 }
 
 /* ---- namespaces ---- */

@@ -9,10 +9,11 @@ enum vg_verdict vg_change_refuse(struct vg_change *c, int err);
 /* FAIL with a 422 about the kind. */
 enum vg_verdict vg_change_invalid(struct vg_change *c, struct vg_slice name,
                                   const struct vg_field_errors *e);
-/* An object whose members may be set, added and removed without touching v. -ENOMEM. */
+/* An object whose members may be set, added and removed without touching v; it is of no source any
+ * more, its members still are. -ENOMEM. */
 VG_CHECK int vg_json_top_copy(struct vg_arena *a, const struct vg_json *v, struct vg_json *ret);
 /* Set a member and put it last, where kube-apiserver prints status; NULL: remove it. root is a top
- * copy. -ENOMEM. */
+ * copy, v may be of another source: the member is of none. -ENOMEM. */
 VG_CHECK int vg_stamp_last(struct vg_arena *a, struct vg_json *root, const char *name,
                            const struct vg_json *v);
 /* The time in so many seconds, in scratch. -ENOMEM. */

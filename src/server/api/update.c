@@ -166,10 +166,10 @@ static bool is_gone(const struct vg_change *c, const struct vg_json *root, const
 
 /* Sealed; and then: is it to be written at all? */
 static enum vg_verdict settle(struct vg_update *w, struct vg_json *root, const struct vg_meta *m,
-                              const struct vg_body *cur)
+                              struct vg_slice source, const struct vg_body *cur)
 {
     struct vg_change *c = &w->change;
-    enum vg_verdict verdict = vg_change_seal(c, root, m);
+    enum vg_verdict verdict = vg_change_seal(c, root, m, source);
     if (verdict != VG_CHANGE_PUT)
         return verdict;
     if (is_gone(c, root, m, &cur->meta)) {
@@ -198,7 +198,8 @@ enum vg_verdict vg_update_apply(struct vg_update *w, const struct vg_body *next,
         return vg_change_refuse(c, err);
     count_generation(c, &root, &m, cur);
     enum vg_verdict verdict = check_meta(c, &m, &cur->meta);
-    return verdict == VG_CHANGE_PUT ? settle(w, &root, &m, cur) : verdict;
+    struct vg_slice source = mode_of(c) == VG_SUB_STATUS ? cur->source : next->source;
+    return verdict == VG_CHANGE_PUT ? settle(w, &root, &m, source, cur) : verdict;
 }
 
 /* ---- the verb ---- */

@@ -52,6 +52,7 @@ struct vg_body_type vg_body_type_of(const struct vg_target *t);
 struct vg_body {
     struct vg_json *root; /* an object; kind and apiVersion are right */
     struct vg_meta meta;
+    struct vg_slice source; /* the text that root is of, for sealing (canonical.h); or empty */
 };
 /* The request's body as an object of a type: JSON or YAML by its Content-Type. What is wrong in a
  * harmless way is warned of, or refused, as the mode says. 0, or VIGIL_E_INVALID with the Status
@@ -146,8 +147,9 @@ extern const struct vg_api_op vg_change_op;
 
 /* ---- stamping (stamp.c) ---- */
 
-/* The object with this metadata, sealed; PUT or FAIL. */
-enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m);
+/* The object with this metadata, sealed; PUT or FAIL. source: of which members of root may be. */
+enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m,
+                               struct vg_slice source);
 /* What is stored, as a tree in scratch; 0, or negative with the status set. */
 VG_CHECK int vg_change_load(struct vg_change *c, struct vg_body *ret_cur);
 /* A new object: stamps, checks and seals it. Its name is in c->name afterwards. */
