@@ -3,6 +3,7 @@
  * version that it replaced, and itself when it is a delete. So it costs what happened, not what is
  * stored, and can stop after any change. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 /* Changes and deadlines that one transaction cleans up: bounds how long it holds the disk. */
 #define COMPACT_SLICE 5000
 #define TTL_SLICE 2000
+/* 2 MiB of kept pages are what steady work needs again and again; more is given back. */
+#define KEPT_BYTES_MAX ((size_t)2 << 20)
 
 struct apply {
     struct vg_lmdb *l;
@@ -332,6 +335,26 @@ static int drop_stale_deadlines(struct apply *a, int64_t now_ms)
 
 /* ---- the transaction ---- */
 
+/* LMDB keeps the memory of every page that a transaction wrote, for the next one: after a large
+ * checkpoint as much as was checkpointed. Only closing the environment gives it back. Who reads
+ * goes first: then it waits for the next time. */
+static void give_back_pages(struct vg_lmdb *l, const struct vg_base_apply *apply)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < apply->n; i++)
+        bytes += vg_rec_encoded_size(apply->recs[i]);
+    l->kept_bytes = VG_MAX(l->kept_bytes, bytes);
+    if (l->kept_bytes < KEPT_BYTES_MAX || pthread_rwlock_trywrlock(&l->env_lock) != 0)
+        return;
+    vg_lmdb_env_close(l);
+    int r = vg_lmdb_env_open(l);
+    pthread_rwlock_unlock(&l->env_lock);
+    if (r < 0)
+        return; /* the next apply finds out, and the flusher goes on trying */
+    l->kept_bytes = 0;
+    malloc_trim(0);
+}
+
 static int run(struct apply *a, struct vg_base_apply *apply)
 {
     a->state.compact_rev = VG_MAX(a->state.compact_rev, apply->compact_rev);
@@ -365,6 +388,7 @@ int vg_lmdb_apply(struct vg_base *b, struct vg_base_apply *apply)
     if (rc == 0) {
         l->state = a.state;
         trim_file(l);
+        give_back_pages(l, apply);
     }
     return vg_lmdb_err(rc);
 }

@@ -52,6 +52,7 @@ struct vg_lmdb {
     struct vg_list views; /* all of them; changed under env_lock */
     MDB_dbi log, keys, ttl, meta;
     struct store_meta state; /* as applied last; the flusher's */
+    size_t kept_bytes;       /* of pages that LMDB keeps in memory, about; the flusher's */
     uint64_t ceiling;        /* no_sync: revisions up to here are reserved on the disk */
     struct vg_wal wal;
     _Atomic uint64_t log_used; /* bytes in this generation */
