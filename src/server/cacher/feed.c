@@ -34,7 +34,7 @@ static void set_ready(struct vg_cacher *c, bool is_ready)
         return;
     if (!is_ready)
         atomic_store(&c->down_since_ns, vg_cacher_now_ns(c));
-    vg_info(c->opts.log, "cache_ready", "ready=%d", is_ready);
+    vg_debug(c->opts.log, "cache_ready", "ready=%d", is_ready);
 }
 
 static void on_batch(struct vg_watch *w, const struct vg_watch_batch *in, void *arg)
