@@ -242,6 +242,14 @@ static int make_codec(struct vg_conn *conn)
     return is_h2 ? vg_h2_new(conn, &conn->codec) : vg_h1_new(conn, &conn->codec);
 }
 
+static int begin(struct vg_conn *conn)
+{
+    int r = make_codec(conn);
+    if (r == 0 && conn->server->is_draining)
+        conn->codec->ops->drain(conn->codec);
+    return r;
+}
+
 static void end_handshake(struct vg_conn *conn, bool is_ok)
 {
     conn->is_handshaking = false;
@@ -259,9 +267,7 @@ static void handshake(struct vg_conn *conn)
         end_handshake(conn, true);
         vg_timer_stop(conn->server->loop, &conn->timer);
         conn->peer.identity = vg_tls_session_identity(conn->tls);
-        r = make_codec(conn);
-        if (r == 0 && conn->server->is_draining)
-            conn->codec->ops->drain(conn->codec);
+        r = begin(conn);
     }
     if (r < 0) {
         vg_debug(conn->server->log, "handshake_failed", "peer=%s reason=%s", conn->peer.address,
@@ -349,7 +355,7 @@ static void on_poll_closed(uv_handle_t *handle)
 static void tear_down(struct vg_conn *conn, int err)
 {
     take_down(conn, err);
-    vg_net_dismiss(conn->server->shared, conn->address);
+    vg_net_leave(conn->server, conn->address);
     uv_close((uv_handle_t *)&conn->poll, on_poll_closed);
     close(conn->fd);
     conn->fd = -1;
@@ -365,7 +371,7 @@ static int start(struct vg_conn *conn, struct vg_tls *tls)
 {
     struct vg_http_server *s = conn->server;
     if (!tls)
-        return make_codec(conn);
+        return begin(conn);
     int r = vg_tls_session_new(tls, conn->fd, &conn->tls);
     if (r < 0)
         return r;
@@ -385,7 +391,7 @@ int vg_conn_open(struct vg_http_server *s, int take_fd, struct vg_tls *tls,
         if (conn)
             take_down(conn, r);
         vg_free(conn);
-        vg_net_dismiss(s->shared, address);
+        vg_net_leave(s, address);
         close(take_fd);
         return r;
     }

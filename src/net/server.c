@@ -183,6 +183,12 @@ void vg_net_dismiss(struct vg_http_shared *s, struct vg_net_address *address)
         vg_free(address);
 }
 
+void vg_net_leave(struct vg_http_server *s, struct vg_net_address *address)
+{
+    atomic_fetch_sub_explicit(&s->n_load, 1, memory_order_relaxed);
+    vg_net_dismiss(s->shared, address);
+}
+
 /* ---- one loop's server ---- */
 
 static void on_turn_end(uv_prepare_t *handle)
@@ -230,6 +236,7 @@ int vg_http_server_new(struct vg_http_shared *shared, struct vg_loop *loop,
     vg_list_init(&s->conns);
     vg_list_init(&s->dirty);
     vg_list_init(&s->listening);
+    vg_list_init(&s->arriving);
     uv_prepare_init(vg_loop_uv(loop), &s->turn_end); /* these two cannot fail */
     uv_prepare_start(&s->turn_end, on_turn_end);
     s->n_handles = 1;
@@ -256,8 +263,10 @@ void vg_http_server_free(struct vg_http_server *s)
     vg_net_requests_done(s);
     vg_mutex_lock(&s->shared->mu);
     add_counts(&s->shared->past, &s->counts);
-    vg_list_remove(&s->link);
+    vg_list_remove(&s->link); /* nobody hands over to it any more */
+    s->n_handles += s->is_called;
     vg_mutex_unlock(&s->shared->mu);
+    vg_listening_drop_arrivals(s);
     uv_close((uv_handle_t *)&s->turn_end, on_turn_end_closed);
 }
 
@@ -270,6 +279,7 @@ int vg_http_server_adopt(struct vg_http_server *s, int take_fd, struct vg_tls *t
         return r;
     }
     vg_net_count(&s->counts.accepted, 1);
+    atomic_fetch_add_explicit(&s->n_load, 1, memory_order_relaxed);
     return vg_conn_open(s, take_fd, tls, address);
 }
 

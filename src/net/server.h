@@ -1,8 +1,8 @@
 /* server.h - listening sockets and connections of one loop.
  * One vg_http_server per loop; all of them share one vg_http_shared, which holds the limits that
  * count over all loops, the TLS context and the counters. A listening socket is opened once and
- * polled by every loop that adds it.
- * Thread: a server belongs to its loop; vg_http_shared may be used by any. */
+ * polled by every loop that adds it; whoever accepts hands the connection to the listening loop
+ * that has the fewest. Thread: a server belongs to its loop; vg_http_shared may be used by any. */
 #ifndef VG_NET_SERVER_H
 #define VG_NET_SERVER_H
 

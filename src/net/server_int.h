@@ -42,7 +42,13 @@ struct vg_http_server {
     struct vg_list link;      /* in shared->servers */
     struct vg_list conns;     /* all */
     struct vg_list dirty;     /* have something to do at the end of the turn */
-    struct vg_list listening; /* struct listening of server.c */
+    struct vg_list listening; /* struct listening of listener.c */
+    /* Connections that other loops accepted for this one; see listener.c. */
+    struct vg_list arriving VG_GUARDED_BY(shared->mu);
+    bool is_called VG_GUARDED_BY(shared->mu); /* the mail is on its way */
+    struct vg_mail call;
+    _Atomic bool is_listening;
+    _Atomic uint32_t n_load; /* connections, and those on their way */
     size_t n_conns;
     size_t n_exchanges; /* on_head came, on_closed did not */
     size_t n_handles;   /* uv handles that are not closed */
@@ -83,7 +89,11 @@ VG_CHECK int vg_net_admit(struct vg_http_shared *s, const struct sockaddr *from,
                           struct vg_net_address **ret_address);
 void vg_net_dismiss(struct vg_http_shared *s, struct vg_net_address *address);
 
-/* conn.c. A connected socket, which is taken. address: admitted, given back at its end. */
+/* A connection of this server, counted in n_load, is over. */
+void vg_net_leave(struct vg_http_server *s, struct vg_net_address *address);
+
+/* conn.c. A connected socket, which is taken. address: admitted, and n_load counted; both are given
+ * back at its end. */
 VG_CHECK int vg_conn_open(struct vg_http_server *s, int take_fd, struct vg_tls *tls,
                           struct vg_net_address *address);
 /* Flush every connection that has something to do. */

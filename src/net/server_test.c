@@ -436,6 +436,80 @@ static void several_loops_share_a_listener(void **state)
     vg_listener_free(l);
 }
 
+static void a_burst_of_connections_is_shared_by_the_loops(void **state)
+{
+    (void)state;
+    struct vg_http_shared_opts opts = {.handler = &echo};
+    struct vg_http_shared *shared = NULL;
+    struct vg_listener *l = NULL;
+    struct vg_loop *loops[LOOPS];
+    struct vg_http_server *servers[LOOPS];
+    struct vg_http_stats stats;
+    int fds[LOOPS * 20];
+    assert_int_equal(vg_http_shared_new(&opts, &shared), 0);
+    assert_int_equal(vg_listener_open("127.0.0.1", 0, &l, NULL), 0);
+    for (int i = 0; i < LOOPS; i++) {
+        assert_int_equal(vg_loop_new(vg_clock_system(), &loops[i]), 0);
+        assert_int_equal(vg_http_server_new(shared, loops[i], &servers[i]), 0);
+        assert_int_equal(vg_http_server_listen(servers[i], l, NULL), 0);
+        assert_int_equal(vg_loop_start(loops[i], "net-test"), 0);
+    }
+    for (size_t i = 0; i < VG_ARRAY_LEN(fds); i++)
+        fds[i] = connect_to(vg_listener_port(l));
+    do
+        vg_http_stats(shared, &stats);
+    while (stats.open < VG_ARRAY_LEN(fds));
+    for (int i = 0; i < LOOPS; i++)
+        vg_loop_stop(loops[i]); /* what was handed over is there now */
+    for (int i = 0; i < LOOPS; i++)
+        vg_loop_turn(loops[i], false);
+    for (int i = 0; i < LOOPS; i++) {
+        assert_int_equal(vg_http_server_connections(servers[i]), 20);
+        vg_http_server_free(servers[i]);
+        vg_loop_free(loops[i]);
+    }
+    vg_http_stats(shared, &stats);
+    assert_int_equal(stats.open, 0);
+    for (size_t i = 0; i < VG_ARRAY_LEN(fds); i++)
+        close(fds[i]);
+    vg_http_shared_free(shared);
+    vg_listener_free(l);
+}
+
+/* Two loops turned by hand: one accepts for the other, which is closed before it looks. */
+static void what_was_handed_to_a_server_that_closes_is_closed(void **state)
+{
+    struct net_test *t = *state;
+    struct vg_listener *l = NULL;
+    struct vg_loop *loop = NULL;
+    struct vg_http_server *other = NULL;
+    assert_int_equal(vg_listener_open("127.0.0.1", 0, &l, NULL), 0);
+    assert_int_equal(vg_http_server_listen(t->server, l, NULL), 0);
+    assert_int_equal(vg_loop_new(vg_clock_system(), &loop), 0);
+    assert_int_equal(vg_http_server_new(t->shared, loop, &other), 0);
+    assert_int_equal(vg_http_server_listen(other, l, NULL), 0);
+    int fds[] = {connect_to(vg_listener_port(l)), connect_to(vg_listener_port(l))};
+    while (vg_http_server_connections(t->server) < 1)
+        vg_loop_turn(t->loop, true);
+    struct vg_http_stats stats;
+    do {
+        vg_loop_turn(t->loop, false);
+        vg_http_stats(t->shared, &stats);
+    } while (stats.open < 2);
+    assert_int_equal(vg_http_server_connections(t->server), 1);
+    assert_int_equal(vg_http_server_connections(other), 0);
+    vg_http_server_free(other);
+    vg_loop_turn(loop, false);
+    vg_loop_free(loop);
+    vg_http_stats(t->shared, &stats);
+    assert_int_equal(stats.open, 1);
+    close(fds[0]);
+    close(fds[1]);
+    vg_http_server_free(t->server);
+    assert_int_equal(vg_http_server_new(t->shared, t->loop, &t->server), 0);
+    vg_listener_free(l);
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -454,6 +528,8 @@ int main(void)
         T(a_refused_client_reads_why),
         T(without_descriptors_accepting_pauses),
         cmocka_unit_test(several_loops_share_a_listener),
+        cmocka_unit_test(a_burst_of_connections_is_shared_by_the_loops),
+        T(what_was_handed_to_a_server_that_closes_is_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
