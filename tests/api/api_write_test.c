@@ -494,6 +494,22 @@ static void collections_go_by_selector(void **state)
     get("/api/v1/namespaces/ns/events/e", 404);
 }
 
+static void string_data_goes_into_data(void **state)
+{
+    (void)state;
+    post("/api/v1/namespaces/ns/secrets",
+         "{\"metadata\":{\"name\":\"s\"},\"data\":{\"a\":\"MQ==\",\"b\":\"Mg==\"},"
+         "\"stringData\":{\"b\":\"two\",\"c\":\"\",\"d\":\"x\\n\"}}",
+         201);
+    expect("/data/a", "MQ==");
+    expect("/data/b", "dHdv");
+    expect("/data/d", "eAo=");
+    assert_null(vg_json_get_str(root, "stringData"));
+    patch("/api/v1/namespaces/ns/secrets/s", "{\"stringData\":{\"a\":\"12345\"}}", 200);
+    expect("/data/a", "MTIzNDU=");
+    assert_null(vg_json_get_str(root, "stringData"));
+}
+
 /* ---- subresources ---- */
 
 static void pods_are_bound_once(void **state)
@@ -592,6 +608,7 @@ int main(int argc, char **argv)
         TEST(propagation_adds_finalizers),
         TEST(pods_go_gracefully),
         TEST(collections_go_by_selector),
+        TEST(string_data_goes_into_data),
         TEST(pods_are_bound_once),
         TEST(replicas_are_scaled),
         TEST(yaml_bodies_are_read),

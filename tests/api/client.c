@@ -74,7 +74,7 @@ static bool receive(struct vg_stream *s)
 
 static const char *field_of(const struct vg_buf *head, const char *name)
 {
-    static char value[1024];
+    static _Thread_local char value[1024];
     size_t n = strlen(name);
     for (const char *line = head->p; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';

@@ -1,7 +1,7 @@
 /* driver.h - storage, cacher, api and HTTP servers in one process, and a small blocking client.
  * The server runs on threads of its own with the system's clock; tests talk to it over loopback
  * sockets. Whoever connects may do everything: server/http is not part of it. What cannot be done
- * ends the process. Thread: the test's. */
+ * ends the process. Thread: the test's; requests of the client may come from any. */
 #ifndef VG_TESTS_API_DRIVER_H
 #define VG_TESTS_API_DRIVER_H
 

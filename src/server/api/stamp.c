@@ -154,6 +154,8 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
         err = stamp_meta(c, &m);
     if (err == 0 && vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC))
         err = vg_stamp_namespace(&c->scratch, &root, &m, NULL);
+    if (err == 0 && vg_kind_is(c->kind, VG_KIND_HAS_STRING_DATA))
+        err = vg_stamp_string_data(&c->scratch, &root);
     if (err == 0)
         err = stamp_status(c, &root);
     if (err < 0)
@@ -177,6 +179,45 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
     if (vg_obj_key_make(vg_slice_str(c->kind->prefix), c->ns, c->name, &c->key) < 0)
         return vg_change_refuse(c, VIGIL_E_KEY_INVALID);
     return vg_change_seal(c, &root, &m, body->source);
+}
+
+/* ---- secrets ---- */
+
+static int add_base64(struct vg_arena *a, struct vg_json *data, struct vg_slice key,
+                      struct vg_slice text)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t n = (text.n + 2) / 3 * 4;
+    char *out = vg_arena_alloc(a, n ? n : 1, 1);
+    if (!out)
+        return -ENOMEM;
+    for (size_t i = 0, o = 0; i < text.n; i += 3, o += 4) {
+        uint32_t v = 0;
+        for (size_t k = 0; k < 3; k++)
+            v = v << 8 | (i + k < text.n ? (unsigned char)text.p[i + k] : 0);
+        out[o] = digits[v >> 18];
+        out[o + 1] = digits[v >> 12 & 63];
+        out[o + 2] = (char)(i + 1 < text.n ? digits[v >> 6 & 63] : '=');
+        out[o + 3] = (char)(i + 2 < text.n ? digits[v & 63] : '=');
+    }
+    return vg_json_object_set(a, data, key, vg_json_string_ref(vg_slice(out, n)));
+}
+
+int vg_stamp_string_data(struct vg_arena *a, struct vg_json *root)
+{
+    const struct vg_json *texts = vg_json_get_str(root, "stringData");
+    const struct vg_json *given = vg_json_get_str(root, "data");
+    struct vg_json data = vg_json_object();
+    if (!vg_json_is(texts, VG_JSON_OBJECT))
+        return 0;
+    int err = vg_json_is(given, VG_JSON_OBJECT) ? vg_json_top_copy(a, given, &data) : 0;
+    VG_JSON_FOREACH_MEMBER (m, texts)
+        if (err == 0)
+            err = add_base64(a, &data, vg_json_key(m), vg_json_text(&m->value));
+    if (err == 0 && data.n)
+        err = vg_json_object_set(a, root, VG_SLICE_LIT("data"), data);
+    (void)vg_json_object_remove(root, VG_SLICE_LIT("stringData"));
+    return err;
 }
 
 /* ---- namespaces ---- */

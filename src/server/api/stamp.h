@@ -16,6 +16,9 @@ VG_CHECK int vg_json_top_copy(struct vg_arena *a, const struct vg_json *v, struc
  * copy, v may be of another source: the member is of none. -ENOMEM. */
 VG_CHECK int vg_stamp_last(struct vg_arena *a, struct vg_json *root, const char *name,
                            const struct vg_json *v);
+/* What stringData says goes into data, in base64, and stringData goes away. root is a top copy.
+ * -ENOMEM. */
+VG_CHECK int vg_stamp_string_data(struct vg_arena *a, struct vg_json *root);
 /* The time in so many seconds, in scratch. -ENOMEM. */
 VG_CHECK int vg_stamp_time(struct vg_change *c, int64_t plus_s, struct vg_slice *ret);
 /* The label and the spec of a namespace: with these finalizers, or NULL: with the body's and

@@ -115,6 +115,8 @@ static int merge(struct vg_change *c, const struct vg_body *next, const struct v
         bool is_list = vg_json_is(finalizers, VG_JSON_ARRAY);
         err = vg_stamp_namespace(a, ret_root, m, is_list ? finalizers : &nothing);
     }
+    if (err == 0 && vg_kind_is(c->kind, VG_KIND_HAS_STRING_DATA))
+        err = vg_stamp_string_data(a, ret_root);
     if (err == 0 && (is_status || vg_kind_is(c->kind, VG_KIND_HAS_STATUS)))
         err = vg_stamp_last(a, ret_root, "status", status);
     return err;

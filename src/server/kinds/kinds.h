@@ -41,6 +41,7 @@ enum vg_kind_flag {
     VG_KIND_FINALIZED_BY_SPEC = 1024,        /* namespaces: spec.finalizers and /finalize */
     VG_KIND_NOT_STORED = 2048,        /* called, not stored: bindings at the top level, reviews */
     VG_KIND_NAME_IN_BYTES = 4096,     /* a name that is too long is told in bytes, not characters */
+    VG_KIND_HAS_STRING_DATA = 16384,  /* secrets: stringData is written into data, in base64 */
     VG_KIND_UPDATE_CHECKS_ALL = 8192, /* an update is checked like a create too: causes repeat */
 };
 
