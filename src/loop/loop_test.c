@@ -166,6 +166,55 @@ static void a_turn_runs_descriptors_then_mail_then_timers(void **state)
     close(fds[1]);
 }
 
+struct hook {
+    uv_prepare_t prepare;
+    struct letter letter;
+};
+
+static void on_prepare(uv_prepare_t *handle)
+{
+    struct hook *h = VG_CONTAINER_OF(handle, struct hook, prepare);
+    vg_loop_post(h->letter.loop, &h->letter.mail);
+    uv_prepare_stop(handle);
+}
+
+/* Nothing else would end the sleep: a test that hangs here has found it. */
+static void a_loop_does_not_sleep_on_mail_that_it_posts_before_the_poll(void **state)
+{
+    struct hook h = {.letter = letter(*state, NULL, 'm')};
+    uv_prepare_init(vg_loop_uv(*state), &h.prepare);
+    uv_prepare_start(&h.prepare, on_prepare);
+    vg_loop_turn_until(*state, &h.letter.done);
+    uv_close((uv_handle_t *)&h.prepare, NULL);
+    vg_loop_turn(*state, false);
+}
+
+static void run_for_ever(struct vg_mail *m)
+{
+    vg_loop_post(letter_of(m)->loop, m);
+}
+
+static void mail_that_posts_itself_does_not_starve_descriptors(void **state)
+{
+    struct trace t = {0};
+    struct station s = {.trace = &t, .letter = letter(*state, NULL, 'm')};
+    int fds[2];
+    s.letter.mail.run = run_for_ever;
+    vg_loop_post(*state, &s.letter.mail);
+    vg_loop_turn(*state, true);
+    assert_int_equal(pipe(fds), 0);
+    uv_poll_init(vg_loop_uv(*state), &s.poll, fds[1]);
+    uv_poll_start(&s.poll, UV_WRITABLE, on_writable);
+    vg_loop_turn(*state, true);
+    assert_trace(&t, "d");
+    s.letter.mail.run = run_letter;
+    vg_loop_turn(*state, true);
+    uv_close((uv_handle_t *)&s.poll, NULL);
+    vg_loop_turn(*state, false);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void post_from_thread(unsigned index, void *arg)
 {
     struct letter *l = arg;
@@ -466,6 +515,8 @@ int main(void)
         ON_LOOP(mail_posted_by_mail_runs_in_the_next_turn),
         ON_LOOP(mail_may_post_itself_again_or_free_itself),
         ON_LOOP(a_turn_runs_descriptors_then_mail_then_timers),
+        ON_LOOP(a_loop_does_not_sleep_on_mail_that_it_posts_before_the_poll),
+        ON_LOOP(mail_that_posts_itself_does_not_starve_descriptors),
         ON_LOOP(misuse_of_a_loop_aborts),
         ON_LOOP(mail_from_another_thread_ends_the_sleep),
         ON_LOOP(a_started_loop_runs_mail_on_its_own_thread),
