@@ -7,6 +7,9 @@
 #include "base/map.h"
 #include "yaml_int.h"
 
+/* 100: documents for Kubernetes have none; those of other makers a handful. */
+#define DIRECTIVES_MAX 100u
+
 struct reader {
     struct vg_arena *nodes, *texts;
     struct vg_map anchors; /* name -> node */
@@ -181,6 +184,29 @@ static int read_events(struct reader *rd, yaml_parser_t *p)
     return VG_MIN(r, 0);
 }
 
+/* Does a line begin at i? All of YAML's line breaks, and the byte order mark, end with one of these
+ * bytes. */
+static bool begins_line(struct vg_slice text, size_t i)
+{
+    return i == 0 || strchr("\n\r\x85\xA8\xA9\xBF", text.p[i - 1]);
+}
+
+/* libyaml compares each %TAG with all before it, and each tag with all of them. */
+static int check_directives(struct vg_slice text, struct vg_status *status)
+{
+    static const struct vg_slice mark = {"%TAG", 4};
+    const char *p = text.p, *end = text.p + text.n;
+    size_t n = 0;
+    while (p && p < end && (p = memmem(p, (size_t)(end - p), mark.p, mark.n))) {
+        n += begins_line(text, (size_t)(p - text.p));
+        p += mark.n;
+    }
+    if (n <= DIRECTIVES_MAX)
+        return 0;
+    return vg_fail(status, VIGIL_E_TOO_LARGE, "yaml: document has more than %u directives",
+                   DIRECTIVES_MAX);
+}
+
 int vg_yaml_read(struct vg_arena *nodes, struct vg_arena *texts, struct vg_slice text,
                  uint32_t max_depth, size_t max_nodes, struct vg_yaml_node **ret_root,
                  struct vg_status *reterr_status)
@@ -192,6 +218,9 @@ int vg_yaml_read(struct vg_arena *nodes, struct vg_arena *texts, struct vg_slice
                         .status = reterr_status};
     yaml_parser_t p;
     size_t levels = max_depth;
+    int r = check_directives(text, reterr_status);
+    if (r < 0)
+        return r;
     rd.open = vg_arena_array(nodes, struct vg_yaml_node *, levels);
     if (!rd.open || !yaml_parser_initialize(&p))
         return -ENOMEM;
@@ -199,7 +228,8 @@ int vg_yaml_read(struct vg_arena *nodes, struct vg_arena *texts, struct vg_slice
     /* libyaml takes an empty text through a NULL pointer badly: it gets a line break. */
     yaml_parser_set_input_string(&p, (const unsigned char *)(text.n ? text.p : "\n"),
                                  text.n ? text.n : 1);
-    int r = read_events(&rd, &p);
+    yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);
+    r = read_events(&rd, &p);
     yaml_parser_delete(&p);
     vg_map_done(&rd.anchors);
     if (r == 0)

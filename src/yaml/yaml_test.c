@@ -234,6 +234,36 @@ static void bytes_and_nodes_are_limited(void **state)
     assert_int_equal(parse(&a, "a: [1]", &nodes, &v, &st), VIGIL_E_TOO_LARGE);
 }
 
+/* What libyaml takes quadratic time for. */
+static void directives_are_limited(void **state)
+{
+    (void)state;
+    VG_AUTO(arena) a = {0};
+    VG_AUTO(buf) text = {0};
+    struct vg_json *v;
+    struct vg_status st = {0};
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(vg_buf_printf(&text, "%%TAG !%d! x:%d\n", i, i), 0);
+    size_t enough = text.n;
+    assert_int_equal(vg_buf_printf(&text, "---\na: \"%%TAG %%TAG\"\n"), 0);
+    assert_int_equal(vg_yaml_parse(&a, vg_buf_slice(&text), NULL, &v, &st), 0);
+    text.n = enough;
+    assert_int_equal(vg_buf_printf(&text, "%%TAG !z! x:z\n---\na: b\n"), 0);
+    assert_int_equal(vg_yaml_parse(&a, vg_buf_slice(&text), NULL, &v, &st), VIGIL_E_TOO_LARGE);
+    assert_string_equal(st.message, "yaml: document has more than 100 directives");
+}
+
+static void only_utf8_is_read(void **state)
+{
+    (void)state;
+    assert_reads("\xEF\xBB\xBF"
+                 "a: b",
+                 "{\"a\":\"b\"}");
+    assert_refused("\xFF\xFE"
+                   "a",
+                   VIGIL_E_JSON_UTF8, "yaml: invalid leading UTF-8 octet");
+}
+
 static void memory_may_fail_anywhere(void **state)
 {
     (void)state;
@@ -399,6 +429,8 @@ int main(void)
         cmocka_unit_test(many_laughs_are_refused),
         cmocka_unit_test(depth_is_limited_in_text_and_through_aliases),
         cmocka_unit_test(bytes_and_nodes_are_limited),
+        cmocka_unit_test(directives_are_limited),
+        cmocka_unit_test(only_utf8_is_read),
         cmocka_unit_test(memory_may_fail_anywhere),
         cmocka_unit_test(blocks_are_laid_out_as_kubernetes_does),
         cmocka_unit_test(strings_stay_strings),
