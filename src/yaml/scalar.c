@@ -239,8 +239,11 @@ bool vg_yaml_is_timestamp(struct vg_slice s)
 
 /* ---- all together ---- */
 
+/* Most strings begin with none of the letters that words begin with. */
 static const struct word *find_word(struct vg_slice s)
 {
+    if (s.n > 0 && !strchr("yYtToOnNfF~.+-", s.p[0]))
+        return NULL;
     for (size_t i = 0; s.n <= WORD_MAX && i < VG_ARRAY_LEN(words); i++)
         if (vg_slice_eq(s, vg_slice_str(words[i].text)))
             return &words[i];

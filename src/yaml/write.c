@@ -36,8 +36,11 @@ void vg_yaml_put_indent(struct vg_yaml_out *o)
     uint32_t indent = o->indent < 0 ? 0 : (uint32_t)o->indent;
     if (!o->is_indention || o->column > indent || (o->column == indent && !o->is_whitespace))
         vg_yaml_put_break(o);
-    while (o->column < indent)
-        vg_yaml_put(o, " ", 1, 1);
+    while (o->column < indent) {
+        static const char blanks[] = "                                ";
+        uint32_t n = VG_MIN(indent - o->column, (uint32_t)sizeof blanks - 1);
+        vg_yaml_put(o, blanks, n, n);
+    }
     o->is_whitespace = true;
     o->is_indention = true;
 }

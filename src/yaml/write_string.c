@@ -46,6 +46,26 @@ static bool is_space_at(struct vg_slice s, size_t i)
     return i < s.n && s.p[i] == ' ';
 }
 
+static bool is_harmless(char c)
+{
+    return c > ' ' && c <= '~' && c != ':' && c != '#' && c != '\'' && c != '"' && c != '\\';
+}
+
+/* How many characters from i on are nothing but themselves, wherever they stand behind the first of
+ * a string: most of most strings, which need no look at each. */
+static size_t run_at(struct vg_slice s, size_t i)
+{
+    size_t from = i;
+    while (i < s.n && is_harmless(s.p[i]))
+        i++;
+    return i - from;
+}
+
+static void put_run(struct vg_yaml_out *o, struct vg_slice s, size_t i, size_t n)
+{
+    vg_yaml_put(o, s.p + i, n, (uint32_t)n);
+}
+
 /* ---- what a string allows ---- */
 
 struct allowed {
@@ -92,6 +112,12 @@ static struct analysis analyze(struct vg_slice s)
                                       vg_slice_has_prefix(s, VG_SLICE_LIT("..."))};
     uint32_t previous = 0;
     for (size_t i = 0; i < s.n;) {
+        size_t run = i ? run_at(s, i) : 0;
+        if (run) {
+            i += run;
+            previous = (unsigned char)s.p[i - 1];
+            continue;
+        }
         struct rune r = rune_at(s, i);
         size_t next = i + r.n;
         bool last = next >= s.n;
@@ -199,7 +225,10 @@ static void write_flow(struct vg_yaml_out *o, struct vg_slice s, bool may_fold, 
                 vg_yaml_put_indent(o);
             if (is_quoted && r.code == '\'')
                 vg_yaml_put(o, "'", 1, 1);
+            size_t run = run_at(s, i + r.n);
             put_rune(o, s, i, r);
+            put_run(o, s, i + r.n, run);
+            i += run;
             o->is_indention = false;
             spaces = breaks = false;
         }
@@ -292,6 +321,10 @@ static void write_double(struct vg_yaml_out *o, struct vg_slice s, bool may_fold
         }
         spaces = !escape && r.code == ' ';
         i += r.n;
+        size_t run = escape_all ? 0 : run_at(s, i);
+        put_run(o, s, i, run);
+        spaces = spaces && run == 0;
+        i += run;
     }
     put_quote(o, "\"");
 }
@@ -334,7 +367,10 @@ static void write_literal(struct vg_yaml_out *o, struct vg_slice s)
         } else {
             if (breaks)
                 vg_yaml_put_indent(o);
+            size_t run = run_at(s, i + r.n);
             put_rune(o, s, i, r);
+            put_run(o, s, i + r.n, run);
+            i += run;
             o->is_indention = false;
             breaks = false;
         }
