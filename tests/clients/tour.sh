@@ -36,10 +36,11 @@ step() {
     # A file for each: background jobs write on into theirs.
     : >"out.$steps"
     ln -sf "out.$steps" out
-    eval "$1" >"out.$steps" 2>err || { status=$?; fail "the tour stops here"; }
-    [ -z "$2" ] || until_true 30 shown "$2" || fail "the tour shows: $2"
+    eval "$1" >"out.$steps" 2>err || status=$?
     # Jobs of the tour end with it.
     mapfile -t background < <(jobs -p)
+    [ "$status" -eq 0 ] || fail "the tour stops here"
+    [ -z "$2" ] || until_true 30 shown "$2" || fail "the tour shows: $2"
 }
 
 command='' expected=''
