@@ -1,24 +1,29 @@
 /* loop.c - see loop.h.
- * libuv only polls: its async handle and its timer end the poll and do nothing else, so that mail
- * and timers run at one place of the turn, once. Invariants:
+ * libuv only polls: the event descriptor and its timer end the poll and do nothing else, so that
+ * mail and timers run at one place of the turn, once. Waking is ours rather than uv_async's, whose
+ * receiver spins while the sender is not done, which on few cores means: while it does not run; and
+ * a loop that is awake needs no system call to be told. Invariants:
  *   P1 whenever libuv may sleep, the alarm stands at the earliest armed timer (on a fake clock: at
  *      once when that timer is due, else the clock's hook ends the sleep).
  *   P2 the alarm never rings early: libuv counts whole milliseconds of the same clock, so the alarm
  *      is the first whole millisecond that is not before the timer.
- *   P3 mail that the loop posts to itself costs no system call: a poll that is about to begin does
- * not sleep, and a turn that begins with mail does not either. */
+ *   P3 who wakes sets `woken` and then looks at `sleeping`; who sleeps sets `sleeping` and then
+ * looks at `woken`: one of them sees the other, so no wake is slept through. */
 #include "loop.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "timer_int.h"
 
 struct vg_loop {
     uv_loop_t uv;
-    uv_async_t wake;  /* mail came, the fake clock moved, or stop */
+    int wake_fd;      /* mail came, the fake clock moved, or stop */
+    uv_poll_t wake;   /* of wake_fd */
     uv_timer_t alarm; /* the earliest of our timers (P1) */
     struct vg_mailbox box;
     const struct vg_clock *clock;
@@ -27,32 +32,35 @@ struct vg_loop {
     uv_thread_t thread;
     _Atomic(const void *) runner; /* whose loop it is now; identity of a thread-local */
     _Atomic bool stopping;
+    _Atomic bool woken, sleeping; /* P3 */
+    _Atomic bool polling;         /* libuv runs */
     bool started;
     bool turning; /* a turn is under way; turns do not nest */
-    bool polling; /* libuv runs */
     bool ran;     /* mail or a timer ran in this turn */
 };
 
 static _Thread_local char thread_mark; /* its address names the thread */
 
-/* uv_async_send skips its work when it reads, unordered, that a wake is pending. Without the fence
- * that read may overtake the store of what the loop is woken for (M2): the loop clears the wake,
- * does not see the mail, and sleeps on it. */
+/* As the loop's own thread: the turn is not over before mail has run, unless libuv is about to
+ * sleep. As another: a byte in the descriptor, for a sleeper only. */
 static void wake_loop(void *arg)
 {
     struct vg_loop *loop = arg;
-    if (vg_loop_is_current(loop) && loop->turning) { /* P3 */
-        if (loop->polling)
-            uv_stop(&loop->uv);
+    if (atomic_exchange(&loop->woken, true))
         return;
+    if (vg_loop_is_current(loop)) {
+        if (atomic_load_explicit(&loop->polling, memory_order_relaxed))
+            uv_stop(&loop->uv);
+    } else if (atomic_load(&loop->sleeping)) {
+        uint64_t one = 1;
+        ssize_t n = write(loop->wake_fd, &one, sizeof one); /* full means that it is awake */
+        (void)n;
     }
-    atomic_thread_fence(memory_order_seq_cst);
-    uv_async_send(&loop->wake);
 }
 
 static void set_runner(struct vg_loop *loop, const void *mark)
 {
-    atomic_store_explicit(&loop->runner, mark, memory_order_relaxed);
+    atomic_store(&loop->runner, mark);
 }
 
 static void run_mail(struct vg_loop *loop)
@@ -79,9 +87,14 @@ static void run_timers(struct vg_loop *loop)
     }
 }
 
-static void on_wake(uv_async_t *handle)
+static void on_wake(uv_poll_t *handle, int status, int events)
 {
-    (void)handle; /* the poll is over: that is all */
+    struct vg_loop *loop = VG_CONTAINER_OF(handle, struct vg_loop, wake);
+    uint64_t n;
+    ssize_t r = read(loop->wake_fd, &n, sizeof n); /* the poll is over: that is all */
+    (void)r;
+    (void)status;
+    (void)events;
 }
 
 /* libuv runs timers before it polls, too, and would then sleep with no alarm set: the stop keeps
@@ -111,12 +124,16 @@ static int open_handles(struct vg_loop *loop)
     int r = uv_loop_init(&loop->uv);
     if (r < 0)
         return r;
-    r = uv_async_init(&loop->uv, &loop->wake, on_wake);
+    loop->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    r = loop->wake_fd < 0 ? -errno : uv_poll_init(&loop->uv, &loop->wake, loop->wake_fd);
     if (r < 0) {
+        if (loop->wake_fd >= 0)
+            close(loop->wake_fd);
         uv_loop_close(&loop->uv);
         return r;
     }
-    return uv_timer_init(&loop->uv, &loop->alarm); /* cannot fail */
+    (void)uv_poll_start(&loop->wake, UV_READABLE, on_wake); /* cannot fail, nor can the next */
+    return uv_timer_init(&loop->uv, &loop->alarm);
 }
 
 int vg_loop_new(const struct vg_clock *clock, struct vg_loop **ret_loop)
@@ -161,6 +178,7 @@ void vg_loop_free(struct vg_loop *loop)
     uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets handles close, ours and those closed just before */
     if (VG_NEVER(uv_loop_close(&loop->uv) != 0))
         return; /* leaked, because open handles point into it */
+    close(loop->wake_fd);
     vg_free(loop);
 }
 
@@ -201,6 +219,19 @@ void vg_loop_stop(struct vg_loop *loop)
     set_runner(loop, &thread_mark);
 }
 
+static void poll_once(struct vg_loop *loop, bool wait)
+{
+    if (wait) {
+        atomic_store(&loop->sleeping, true);
+        wait = !atomic_load(&loop->woken);
+    }
+    atomic_store_explicit(&loop->polling, true, memory_order_relaxed);
+    uv_run(&loop->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT);
+    atomic_store_explicit(&loop->polling, false, memory_order_relaxed);
+    atomic_store(&loop->sleeping, false);
+    atomic_exchange(&loop->woken, false); /* before the mail is taken */
+}
+
 bool vg_loop_turn(struct vg_loop *loop, bool wait)
 {
     assert(!loop->turning);
@@ -209,10 +240,7 @@ bool vg_loop_turn(struct vg_loop *loop, bool wait)
     set_runner(loop, &thread_mark);
     uv_update_time(&loop->uv);
     set_alarm(loop);
-    bool has_mail = vg_mailbox_count(&loop->box) > 0; /* P3 */
-    loop->polling = true;
-    uv_run(&loop->uv, wait && !has_mail ? UV_RUN_ONCE : UV_RUN_NOWAIT);
-    loop->polling = false;
+    poll_once(loop, wait);
     run_mail(loop);
     run_timers(loop);
     loop->turning = false;
@@ -256,7 +284,7 @@ void vg_timer_stop(struct vg_loop *loop, struct vg_timer *t)
 
 bool vg_loop_is_current(const struct vg_loop *loop)
 {
-    return atomic_load_explicit(&loop->runner, memory_order_relaxed) == &thread_mark;
+    return atomic_load(&loop->runner) == &thread_mark;
 }
 
 const struct vg_clock *vg_loop_clock(const struct vg_loop *loop)

@@ -103,6 +103,13 @@ static const char *path(const char *fmt, ...)
     return text;
 }
 
+/* Config maps named by the letters of the alphabet. */
+static void put_letters(const char *from, const char *to)
+{
+    for (char name[2] = {*from}; name[0] <= *to; name[0]++)
+        vg_adrv_config(&d, "a", name, "v");
+}
+
 #define MAPS "/api/v1/namespaces/a/configmaps"
 
 /* ---- GET ---- */
@@ -245,8 +252,7 @@ static void a_list_has_its_items_in_order(void **state)
 static void pages_are_exact(void **state)
 {
     (void)state;
-    for (char c = 'a'; c <= 'g'; c++)
-        vg_adrv_config(&d, "a", (char[]){c, '\0'}, "v");
+    put_letters("a", "g");
     struct listed first = list(MAPS "?limit=3");
     assert_string_equal(first.names, "a b c");
     assert_int_equal(first.remaining, 4);
@@ -290,8 +296,7 @@ static int setup_short(void **state)
 static void what_the_tail_has_lost_is_read_from_storage(void **state)
 {
     (void)state;
-    for (char c = 'a'; c <= 'd'; c++)
-        vg_adrv_config(&d, "a", (char[]){c, '\0'}, "v");
+    put_letters("a", "d");
     struct listed first = list(MAPS "?limit=2");
     vg_adrv_delete(&d, "", "configmaps", "a", "c");
     vg_rev last = 0;
@@ -330,8 +335,7 @@ static int setup_cold(void **state)
 static void a_cold_cache_asks_to_come_again(void **state)
 {
     (void)state;
-    for (char c = 'a'; c <= 'c'; c++)
-        vg_adrv_config(&d, "a", (char[]){c, '\0'}, "v");
+    put_letters("a", "c");
     get(MAPS);
     expect_message(429, "storage is (re)initializing");
     assert_non_null(vg_reply_field(&reply, "Retry-After"));
