@@ -95,7 +95,7 @@ int vg_members_read(struct vg_arena *a, struct vg_json *root, const struct vg_ki
         struct vg_json_member *m = &root->members[i];
         const struct vg_kind_member *known = member_of(kind, vg_json_key(m));
         bool is_kept = is_frame(vg_json_key(m));
-        if (!is_kept && !known && unknown)
+        if (!is_kept && !known && unknown && unknown->n < VG_UNKNOWN_TOLD_MAX)
             err = vg_json_array_push(a, unknown, vg_json_string_ref(vg_json_key(m)));
         else if (known && m->value.type != VG_JSON_NULL) {
             err = check(kind, known, &m->value, reterr_status);

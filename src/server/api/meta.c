@@ -107,7 +107,7 @@ static int read_map(struct reader *r, struct vg_json *v, const char *field, stru
 
 static int note_unknown(struct reader *r, const char *prefix, struct vg_slice key)
 {
-    if (!r->unknown)
+    if (!r->unknown || r->unknown->n >= VG_UNKNOWN_TOLD_MAX)
         return 0;
     struct vg_slice path;
     int err = vg_arena_printf(r->arena, &path, "%s%.*s", prefix, VG_SLICE_ARG(key));

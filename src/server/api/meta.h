@@ -23,6 +23,9 @@ struct vg_meta {
     struct vg_json *labels, *annotations, *owners, *finalizers;
 };
 
+/* Unknown fields that are told of one body, as many as the original keeps. */
+#define VG_UNKNOWN_TOLD_MAX 100u
+
 /* Read `metadata` (NULL or null: empty). `kind` names the type in messages: "ConfigMap". What is
  * not known is dropped; its path goes to `unknown` when that is not NULL: an array, in order.
  * 0; VIGIL_E_INVALID with Go's sentence about the field; -ENOMEM. */

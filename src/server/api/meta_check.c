@@ -14,6 +14,8 @@
 
 /* 256 KiB, keys and values together. */
 #define ANNOTATIONS_MAX ((size_t)256 << 10)
+/* Of owners beyond the first that say they control; each error shows all owners. */
+#define CONTROLLERS_TOLD_MAX 8u
 #define FINALIZER_ORPHAN "orphan"
 #define FINALIZER_FOREGROUND "foregroundDeletion"
 
@@ -169,6 +171,7 @@ static void check_owner(struct vg_field_errors *e, const struct vg_json *owner)
 static void check_owners(struct vg_field_errors *e, const struct vg_json *owners)
 {
     const struct vg_json *first = NULL;
+    unsigned told = 0;
     if (!owners)
         return;
     VG_JSON_FOREACH_ITEM (owner, owners) {
@@ -179,6 +182,8 @@ static void check_owners(struct vg_field_errors *e, const struct vg_json *owners
             first = owner;
             continue;
         }
+        if (told++ == CONTROLLERS_TOLD_MAX)
+            return;
         vg_field_invalid(e, "metadata.ownerReferences", vg_api_json(e->arena, owners),
                          "Only one reference can have Controller set to true. Found \"true\" in "
                          "references for %.*s/%.*s and %.*s/%.*s",
@@ -271,26 +276,33 @@ void vg_meta_check(struct vg_field_errors *e, const struct vg_meta *m, const str
 
 /* ---- updates ---- */
 
+/* Quoted and joined: the finalizers that were not there before. 0, -ENOMEM ... */
+static int list_new_finalizers(const struct vg_meta *m, const struct vg_meta *old,
+                               struct vg_buf *out)
+{
+    VG_AUTO(map) before;
+    int err = 0;
+    vg_map_init(&before, VG_MAP_BORROWS_KEYS);
+    for (uint32_t i = 0; old->finalizers && i < old->finalizers->n && err >= 0; i++)
+        err = vg_map_put(&before, vg_json_text(&old->finalizers->items[i]), &before, NULL);
+    for (uint32_t i = 0; i < m->finalizers->n && err >= 0; i++) {
+        struct vg_slice name = vg_json_text(&m->finalizers->items[i]);
+        if (vg_map_get(&before, name))
+            continue;
+        err = out->n ? vg_buf_append(out, ", ", 2) : 0;
+        if (err == 0)
+            err = vg_quote_append(out, name);
+    }
+    return err;
+}
+
 static void check_no_new_finalizers(struct vg_field_errors *e, const struct vg_meta *m,
                                     const struct vg_meta *old)
 {
     VG_AUTO(buf) list = {0};
-    int err = 0;
     if (!m->finalizers)
         return;
-    VG_JSON_FOREACH_ITEM (it, m->finalizers) {
-        bool is_old = false;
-        if (old->finalizers)
-            VG_JSON_FOREACH_ITEM (o, old->finalizers)
-                is_old = is_old || vg_slice_eq(vg_json_text(it), vg_json_text(o));
-        if (is_old)
-            continue;
-        if (list.n && err == 0)
-            err = vg_buf_append(&list, ", ", 2);
-        if (err == 0)
-            err = vg_quote_append(&list, vg_json_text(it));
-    }
-    if (err < 0)
+    if (list_new_finalizers(m, old, &list) < 0)
         e->failed = true;
     else if (list.n)
         vg_field_forbidden(e, "metadata.finalizers",

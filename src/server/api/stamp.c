@@ -7,6 +7,7 @@
 
 #include "status_int.h"
 #include "strconv.h"
+#include "json/lookup.h"
 
 enum vg_verdict vg_change_refuse(struct vg_change *c, int err)
 {
@@ -200,7 +201,24 @@ static int add_base64(struct vg_arena *a, struct vg_json *data, struct vg_slice 
         out[o + 2] = (char)(i + 1 < text.n ? digits[v >> 6 & 63] : '=');
         out[o + 3] = (char)(i + 2 < text.n ? digits[v & 63] : '=');
     }
-    return vg_json_object_set(a, data, key, vg_json_string_ref(vg_slice(out, n)));
+    return vg_json_object_add(a, data, key, vg_json_string_ref(vg_slice(out, n)));
+}
+
+/* The members of data that stringData does not have. */
+static int keep_others(struct vg_arena *a, const struct vg_json *given, const struct vg_json *texts,
+                       struct vg_json *data)
+{
+    struct vg_json_lookup lookup;
+    vg_json_lookup_init(&lookup, texts);
+    int err = 0;
+    for (uint32_t i = 0; i < given->n && err >= 0; i++) {
+        const struct vg_json_member *m = &given->members[i], *ignored;
+        err = vg_json_lookup_find(&lookup, vg_json_key(m), i, &ignored);
+        if (err == 0)
+            err = vg_json_object_add(a, data, vg_json_key(m), m->value);
+    }
+    vg_json_lookup_done(&lookup);
+    return err < 0 ? err : 0;
 }
 
 int vg_stamp_string_data(struct vg_arena *a, struct vg_json *root)
@@ -210,7 +228,7 @@ int vg_stamp_string_data(struct vg_arena *a, struct vg_json *root)
     struct vg_json data = vg_json_object();
     if (!vg_json_is(texts, VG_JSON_OBJECT))
         return 0;
-    int err = vg_json_is(given, VG_JSON_OBJECT) ? vg_json_top_copy(a, given, &data) : 0;
+    int err = vg_json_is(given, VG_JSON_OBJECT) ? keep_others(a, given, texts, &data) : 0;
     VG_JSON_FOREACH_MEMBER (m, texts)
         if (err == 0)
             err = add_base64(a, &data, vg_json_key(m), vg_json_text(&m->value));
