@@ -145,7 +145,6 @@ int vg_body_parse(struct vg_api_loop *l, struct vg_arena *a, struct vg_slice tex
 static int type_text(const struct vg_json *root, const char *name, struct vg_slice *ret,
                      struct vg_status *status)
 {
-    static const char *const found[] = {"null", "bool", "number", "string", "array", "object"};
     const struct vg_json *v = vg_json_get_str(root, name);
     *ret = vg_json_text(v);
     if (!v || v->type == VG_JSON_NULL || v->type == VG_JSON_STRING)
@@ -153,20 +152,19 @@ static int type_text(const struct vg_json *root, const char *name, struct vg_sli
     return vg_fail(status, VIGIL_E_INVALID,
                    "couldn't get version/kind; json parse error: json: cannot unmarshal %s into Go "
                    "struct field .%s of type string",
-                   found[v->type], name);
+                   vg_gojson_type(v), name);
 }
 
 int vg_body_type_meta(const struct vg_json *root, struct vg_slice *ret_kind,
                       struct vg_slice *ret_api_version, struct vg_status *reterr_status)
 {
-    static const char *const found[] = {"null", "bool", "number", "string", "array", "object"};
     if (root->type != VG_JSON_OBJECT)
         return vg_fail(reterr_status, VIGIL_E_INVALID,
                        "couldn't get version/kind; json parse error: json: cannot unmarshal %s "
                        "into Go value of type struct { APIVersion string "
                        "\"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
                        "\"json:\\\"kind,omitempty\\\"\" }",
-                       found[root->type]);
+                       vg_gojson_type(root));
     int err = type_text(root, "apiVersion", ret_api_version, reterr_status);
     if (err == 0)
         err = type_text(root, "kind", ret_kind, reterr_status);

@@ -2,6 +2,7 @@
  * A body may name its type as any group's DeleteOptions, as old clients do, or not at all. */
 #include <errno.h>
 
+#include "gojson.h"
 #include "strconv.h"
 #include "write.h"
 
@@ -17,11 +18,10 @@ struct reader {
 
 static int refuse(struct reader *r, const struct vg_json *v, const char *field, const char *type)
 {
-    static const char *const names[] = {"null", "bool", "number", "string", "array", "object"};
     bool is_number = v->type == VG_JSON_NUMBER && strcmp(type, "int64") == 0;
     return vg_fail(&r->why, VIGIL_E_INVALID,
                    "json: cannot unmarshal %s%s%.*s into Go struct field %s of type %s",
-                   names[v->type], is_number ? " " : "",
+                   vg_gojson_type(v), is_number ? " " : "",
                    VG_SLICE_ARG(is_number ? vg_json_text(v) : VG_SLICE_LIT("")), field, type);
 }
 

@@ -5,7 +5,6 @@
 #include "gojson.h"
 
 #include "object/quote.h"
-#include "json/json.h"
 
 struct scan {
     struct vg_slice text;
@@ -226,4 +225,10 @@ bool vg_gojson_complain(struct vg_slice text, uint32_t max_depth, struct vg_stat
         return false;
     complain(&s, "after top-level value");
     return true;
+}
+
+const char *vg_gojson_type(const struct vg_json *v)
+{
+    static const char *const names[] = {"null", "bool", "number", "string", "array", "object"};
+    return names[v->type];
 }

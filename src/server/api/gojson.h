@@ -4,11 +4,13 @@
 #ifndef VG_API_GOJSON_H
 #define VG_API_GOJSON_H
 
-#include "base/err.h"
-#include "base/slice.h"
+#include "json/json.h"
 
 /* Fill ret->message: "unexpected end of JSON input", "invalid character 'x' after object key", ...
  * max_depth: nested containers that are allowed. Returns false when Go would find nothing wrong. */
 bool vg_gojson_complain(struct vg_slice text, uint32_t max_depth, struct vg_status *ret);
+
+/* How Go names a value that does not fit: "number", "object"; static. */
+const char *vg_gojson_type(const struct vg_json *v);
 
 #endif

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "gojson.h"
 #include "write.h"
 
 static const struct vg_kind_member *member_of(const struct vg_kind *kind, struct vg_slice name)
@@ -26,11 +27,10 @@ static void go_type(const struct vg_kind *kind, const struct vg_kind_member *m, 
 static int refuse(const struct vg_kind *kind, const struct vg_kind_member *m,
                   const struct vg_json *v, const char *type, struct vg_status *status)
 {
-    static const char *const found[] = {"null", "bool", "number", "string", "array", "object"};
     bool is_number = v->type == VG_JSON_NUMBER && m->type == VG_MEMBER_INTEGER;
     return vg_fail(status, VIGIL_E_INVALID,
                    "json: cannot unmarshal %s%s%.*s into Go struct field %s.%s of type %s",
-                   found[v->type], is_number ? " " : "",
+                   vg_gojson_type(v), is_number ? " " : "",
                    VG_SLICE_ARG(is_number ? vg_json_text(v) : VG_SLICE_LIT("")), kind->kind,
                    m->name, type);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "gojson.h"
 #include "status_int.h"
 
 struct reader {
@@ -17,18 +18,11 @@ struct reader {
 
 /* ---- reading ---- */
 
-/* How Go names what it found; a number that does not fit is shown. */
-static const char *found_name(const struct vg_json *v)
-{
-    static const char *const names[] = {"null", "bool", "number", "string", "array", "object"};
-    return names[v->type];
-}
-
 static int refuse(struct reader *r, const struct vg_json *v, const char *field, const char *type)
 {
     return vg_fail(r->status, VIGIL_E_INVALID,
-                   "json: cannot unmarshal %s into Go struct field %s of type %s", found_name(v),
-                   field, type);
+                   "json: cannot unmarshal %s into Go struct field %s of type %s",
+                   vg_gojson_type(v), field, type);
 }
 
 static int read_text(struct reader *r, const struct vg_json *v, const char *field, const char *type,
@@ -61,7 +55,7 @@ static int read_time(struct reader *r, const struct vg_json *v, struct vg_slice 
         return 0;
     if (v->type != VG_JSON_STRING)
         return vg_fail(r->status, VIGIL_E_INVALID,
-                       "json: cannot unmarshal %s into Go value of type string", found_name(v));
+                       "json: cannot unmarshal %s into Go value of type string", vg_gojson_type(v));
     int64_t s;
     int err = vg_time_parse(vg_json_text(v), &s, r->status);
     if (err < 0)
@@ -302,7 +296,7 @@ int vg_meta_read(struct vg_arena *a, const struct vg_json *metadata, const char 
         return vg_fail(reterr_status, VIGIL_E_INVALID,
                        "json: cannot unmarshal %s into Go struct field %s.metadata of type "
                        "v1.ObjectMeta",
-                       found_name(metadata), kind);
+                       vg_gojson_type(metadata), kind);
     VG_JSON_FOREACH_MEMBER (m, metadata) {
         int err = read_field(&r, m);
         if (err < 0)

@@ -4,6 +4,7 @@
  * which the check of every update sees to. */
 #include <errno.h>
 
+#include "gojson.h"
 #include "server/kinds/merge.h"
 #include "status_int.h"
 #include "update.h"
@@ -80,10 +81,9 @@ static int refuse_patch(struct patching *w, const char *what)
 
 static int refuse_shape(struct patching *w, const struct vg_json *v, const char *type)
 {
-    static const char *const found[] = {"null", "bool", "number", "string", "array", "object"};
     struct vg_status text;
     (void)vg_fail(&text, VIGIL_E_INVALID, "json: cannot unmarshal %s into Go value of type %s",
-                  found[v->type], type);
+                  vg_gojson_type(v), type);
     return refuse_patch(w, text.message);
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "gojson.h"
 #include "status_int.h"
 #include "update.h"
 #include "json/write.h"
@@ -208,7 +209,6 @@ int vg_scale_write(const struct vg_kind *kind, const struct vg_rec *rec, vg_rev 
 /* spec.replicas as Go reads it. */
 static int read_replicas(const struct vg_json *root, int64_t *ret, struct vg_status *why)
 {
-    static const char *const found[] = {"null", "bool", "number", "string", "array", "object"};
     const struct vg_json *spec = vg_json_get_str(root, "spec");
     *ret = 0;
     if (!spec || spec->type == VG_JSON_NULL)
@@ -217,7 +217,7 @@ static int read_replicas(const struct vg_json *root, int64_t *ret, struct vg_sta
         return vg_fail(why, VIGIL_E_INVALID,
                        "json: cannot unmarshal %s into Go struct field Scale.spec of type "
                        "v1.ScaleSpec",
-                       found[spec->type]);
+                       vg_gojson_type(spec));
     const struct vg_json *n = vg_json_get_str(spec, "replicas");
     if (!n || n->type == VG_JSON_NULL)
         return 0;
@@ -227,7 +227,7 @@ static int read_replicas(const struct vg_json *root, int64_t *ret, struct vg_sta
     return vg_fail(why, VIGIL_E_INVALID,
                    "json: cannot unmarshal %s%s%.*s into Go struct field ScaleSpec.spec.replicas "
                    "of type int32",
-                   found[n->type], is_number ? " " : "",
+                   vg_gojson_type(n), is_number ? " " : "",
                    VG_SLICE_ARG(is_number ? vg_json_text(n) : VG_SLICE_LIT("")));
 }
 
