@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "driver.h"
 #include "json/json.h"
@@ -293,6 +294,14 @@ static void compare_refusal(const struct scenario *s, const struct vg_json *want
     assert_string_equal(get_text(got, "reason"), get_text(wanted, "reason"));
 }
 
+/* A state that may be older than the last write is not what was recorded. */
+static void await_cache(void)
+{
+    static const struct timespec nap = {.tv_nsec = 1000000};
+    while (vg_cacher_revision(d.cacher) < vg_storage_revision(d.storage))
+        nanosleep(&nap, NULL);
+}
+
 static bool replay_watch(const char *name)
 {
     struct scenario s = {.name = name};
@@ -307,6 +316,7 @@ static bool replay_watch(const char *name)
         return true;
     }
     send_writes(&s, "before");
+    await_cache();
     const struct vg_json *watch = get(s.doc, "watch");
     struct vg_stream stream;
     vg_stream_open(&d, fill_in(&s, get_text(watch, "path")), headers_of(watch), &stream);
