@@ -87,11 +87,13 @@ static const char *field_of(const struct vg_buf *head, const char *name)
     return NULL;
 }
 
-static void read_head(struct vg_stream *s, bool is_head_method)
+/* False: the connection ended before. */
+static bool read_head(struct vg_stream *s, bool is_head_method)
 {
     const char *end;
     while (!(end = memmem(s->in.p ? s->in.p : "", s->in.n, "\r\n\r\n", 4)))
-        must(receive(s), "head");
+        if (!receive(s))
+            return false;
     size_t n = (size_t)(end - s->in.p) + 4;
     must(vg_buf_append(&s->head, s->in.p, n) == 0 && vg_buf_append_byte(&s->head, '\0') == 0,
          "head");
@@ -102,6 +104,7 @@ static void read_head(struct vg_stream *s, bool is_head_method)
     const char *length = field_of(&s->head, "Content-Length");
     s->left = length && !s->is_chunked ? strtoull(length, NULL, 10) : 0;
     s->is_over = is_head_method || (!s->is_chunked && s->left == 0);
+    return true;
 }
 
 static void take(struct vg_stream *s)
@@ -149,9 +152,18 @@ static bool read_body(struct vg_stream *s)
 void vg_stream_open(struct vg_adrv *d, const char *target, const char *headers,
                     struct vg_stream *ret)
 {
+    must(vg_stream_try(d, target, headers, ret), "head");
+}
+
+bool vg_stream_try(struct vg_adrv *d, const char *target, const char *headers,
+                   struct vg_stream *ret)
+{
     *ret = (struct vg_stream){.fd = connect_to(d->port)};
     send_request(d, ret->fd, "GET", target, headers, NULL);
-    read_head(ret, false);
+    if (read_head(ret, false))
+        return true;
+    vg_stream_close(ret);
+    return false;
 }
 
 const char *vg_stream_line(struct vg_stream *s)
@@ -182,9 +194,18 @@ void vg_stream_close(struct vg_stream *s)
 void vg_adrv_request(struct vg_adrv *d, const char *method, const char *target, const char *headers,
                      const char *body, struct vg_reply *ret)
 {
+    must(vg_adrv_try(d, method, target, headers, body, ret), "head");
+}
+
+bool vg_adrv_try(struct vg_adrv *d, const char *method, const char *target, const char *headers,
+                 const char *body, struct vg_reply *ret)
+{
     struct vg_stream s = {.fd = connect_to(d->port)};
     send_request(d, s.fd, method, target, headers, body);
-    read_head(&s, strcmp(method, "HEAD") == 0);
+    if (!read_head(&s, strcmp(method, "HEAD") == 0)) {
+        vg_stream_close(&s);
+        return false;
+    }
     while (read_body(&s))
         ;
     vg_reply_done(ret);
@@ -196,6 +217,7 @@ void vg_adrv_request(struct vg_adrv *d, const char *method, const char *target, 
     must(vg_buf_append_byte(&ret->body, '\0') == 0, "body");
     ret->body.n--;
     vg_stream_close(&s);
+    return true;
 }
 
 void vg_reply_done(struct vg_reply *r)

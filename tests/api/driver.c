@@ -59,8 +59,10 @@ static void on_request(struct vg_http_exchange *x, void *arg)
     struct vg_adrv *d = arg;
     const struct vg_http_request *r = vg_http_request(x);
     struct request *q = vg_malloc(sizeof *q + r->target.n);
-    if (!q)
-        abort();
+    if (!q) {
+        vg_http_abort(x);
+        return;
+    }
     if (vg_target_parse(r->method, r->target, q->decoded, &q->target, NULL) < 0) {
         vg_free(q);
         answer_text(x, 404, "404 page not found\n");

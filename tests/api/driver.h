@@ -81,6 +81,9 @@ const char *vg_reply_field(const struct vg_reply *r, const char *name);
  * for none. What *ret held before is dropped; zeroed to start. */
 void vg_adrv_request(struct vg_adrv *d, const char *method, const char *target, const char *headers,
                      const char *body, struct vg_reply *ret);
+/* The same; false: the connection ended before there was a head. */
+bool vg_adrv_try(struct vg_adrv *d, const char *method, const char *target, const char *headers,
+                 const char *body, struct vg_reply *ret);
 static inline void vg_adrv_get(struct vg_adrv *d, const char *target, struct vg_reply *ret)
 {
     vg_adrv_request(d, "GET", target, NULL, NULL, ret);
@@ -102,6 +105,9 @@ struct vg_stream {
 /* Returns when the head is there. */
 void vg_stream_open(struct vg_adrv *d, const char *target, const char *headers,
                     struct vg_stream *ret);
+/* The same; false: the connection ended before that, and there is nothing to close. */
+bool vg_stream_try(struct vg_adrv *d, const char *target, const char *headers,
+                   struct vg_stream *ret);
 /* The next line of the body without its end, or NULL at the end of the stream. NUL-terminated,
  * valid until the next call. */
 const char *vg_stream_line(struct vg_stream *s);
