@@ -483,6 +483,9 @@ static void events_come_from_storage(void **state)
                      113);
     get("/api/v1/namespaces/a/events/e-00007");
     assert_int_equal(reply.status, 200);
+    assert_true(vg_adrv_metric(&d, "etcd_requests_total", "operation=\"get\"") == 1);
+    assert_true(vg_adrv_metric(&d, "etcd_request_duration_seconds_count", "operation=\"list\"") >=
+                8);
     get("/api/v1/events?resourceVersion=999999");
     assert_int_equal(reply.status, 504);
     assert_null(vg_reply_field(&reply, "Retry-After"));

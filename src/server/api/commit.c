@@ -41,10 +41,26 @@ static void fail(struct vg_change *c, int err, const char *message)
 
 /* ---- what the key holds ---- */
 
+static void ask(struct vg_change *c)
+{
+    c->is_in_flight = true;
+    c->asked_ns = vg_clock_mono_ns(c->call->loop->api->clock);
+}
+
+/* Storage has come back. A conflict is an answer. */
+static void answered(struct vg_change *c, enum vg_storage_op op, int err)
+{
+    const struct vg_api *api = c->call->loop->api;
+    c->is_in_flight = false;
+    vg_api_count_storage(api->counters, vg_kind_index(c->kind), op,
+                         vg_clock_mono_ns(api->clock) - c->asked_ns,
+                         err < 0 && err != VIGIL_E_CONFLICT);
+}
+
 static void on_range(struct vg_store_req *req)
 {
     struct vg_change *c = VG_CONTAINER_OF(req, struct vg_change, range.req);
-    c->is_in_flight = false;
+    answered(c, VG_STORAGE_GET, req->err);
     int err = req->err;
     if (err == 0)
         hold(c, c->range.n_recs ? c->range.recs[0] : NULL, true);
@@ -62,7 +78,7 @@ static void read_storage(struct vg_change *c)
         .keys = {.kind = VG_KEYS_ONE, .start = vg_obj_key_slice(&c->key)},
         .limit = 1,
     };
-    c->is_in_flight = true;
+    ask(c);
     int err = vg_storage_range(c->call->loop->api->storage, &c->range);
     if (err < 0) {
         c->is_in_flight = false;
@@ -99,7 +115,11 @@ static void note_namespace(const struct vg_change *c)
 static void on_txn(struct vg_store_req *req)
 {
     struct vg_change *c = VG_CONTAINER_OF(req, struct vg_change, txn.req);
-    c->is_in_flight = false;
+    answered(c,
+             c->verdict == VG_CHANGE_DELETE ? VG_STORAGE_DELETE
+             : c->op.expect == 0            ? VG_STORAGE_CREATE
+                                            : VG_STORAGE_UPDATE,
+             req->err);
     if (req->err == VIGIL_E_CONFLICT) {
         hold(c, c->op.prev, true);
         vg_txn_done(&c->txn);
@@ -141,7 +161,7 @@ static void submit(struct vg_change *c, struct vg_rec *take_rec)
         .n_ops = 1,
         .no_prev = true,
     };
-    c->is_in_flight = true;
+    ask(c);
     int err = vg_storage_txn(c->call->loop->api->storage, &c->txn);
     if (err == 0)
         return;

@@ -20,6 +20,7 @@ struct getter {
     bool is_waiting, is_reading;
     struct vg_cache_wait wait;
     struct vg_range range;
+    uint64_t asked_ns;
 };
 
 static struct vg_cacher *cacher(const struct getter *g)
@@ -77,6 +78,9 @@ static void on_range(struct vg_store_req *req)
     struct getter *g = VG_CONTAINER_OF(req, struct getter, range.req);
     struct vg_obj_header h;
     g->is_reading = false;
+    const struct vg_api *api = g->call->loop->api;
+    vg_api_count_storage(api->counters, vg_kind_index(g->kind), VG_STORAGE_GET,
+                         vg_clock_mono_ns(api->clock) - g->asked_ns, req->err < 0);
     struct vg_rec *rec = req->err == 0 && g->range.n_recs ? g->range.recs[0] : NULL;
     if (g->call->is_closed || g->call->is_answered)
         vg_call_finish(g->call);
@@ -98,6 +102,7 @@ static void read_storage(struct getter *g)
         .keys = {.kind = VG_KEYS_ONE, .start = vg_obj_key_slice(&g->key)},
     };
     g->is_reading = true;
+    g->asked_ns = vg_clock_mono_ns(g->call->loop->api->clock);
     int r = vg_storage_range(g->call->loop->api->storage, &g->range);
     if (r < 0) {
         g->is_reading = false;

@@ -127,7 +127,10 @@ static void take_storage(struct vg_lister *l)
 static void on_range(struct vg_store_req *req)
 {
     struct vg_lister *l = VG_CONTAINER_OF(req, struct vg_lister, range.req);
+    const struct vg_api *api = l->call->loop->api;
     l->is_reading = false;
+    vg_api_count_storage(api->counters, l->kind_index, VG_STORAGE_LIST,
+                         vg_clock_mono_ns(api->clock) - l->waiting_since, req->err < 0);
     if (l->call->is_closed || l->call->is_answered != l->is_head_sent) {
         vg_range_done(&l->range);
         vg_list_finish(l); /* nobody waits for it any more */
@@ -165,6 +168,7 @@ void vg_list_read_more(struct vg_lister *l)
     if (vg_slice_cmp(l->range.keys.start, l->range.keys.end) >= 0)
         l->range.keys.end = l->range.keys.start; /* a token from beyond: nothing */
     l->is_reading = true;
+    l->waiting_since = vg_clock_mono_ns(l->call->loop->api->clock);
     int r = vg_storage_range(l->call->loop->api->storage, &l->range);
     if (r < 0) {
         l->is_reading = false;

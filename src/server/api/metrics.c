@@ -11,14 +11,35 @@
 /* 256 loops: more than any machine here has cores. */
 #define SHARDS_MAX 256u
 
+enum row {
+    ROW_CACHED,
+    ROW_CACHED_FETCHED,
+    ROW_CACHED_RETURNED,
+    ROW_STORED,
+    ROW_STORED_FETCHED,
+    ROW_STORED_EVALUATED,
+    ROW_STORED_RETURNED,
+    ROW_CONSISTENT,
+    ROW_TERMINATED,
+    ROW_WAIT,
+    ROW_WATCH_LIST,
+    ROW_STORAGE,
+    ROW_STORAGE_TOTAL,
+    ROW_STORAGE_ERRORS,
+    ROWS
+};
+
 struct kind_counters {
     struct vg_counter *cached[2], *cached_fetched[2]; /* by index: none, the trigger's */
     struct vg_counter *cached_returned;
     struct vg_counter *stored, *stored_fetched, *stored_evaluated, *stored_returned;
     struct vg_counter *consistent[2]; /* by fallback */
     struct vg_counter *terminated;
-    struct vg_histogram *wait;
-    struct vg_histogram *watch_list[VG_SCOPES];
+    /* Looked up when the first value comes: most kinds never have one. */
+    _Atomic(struct vg_histogram *) wait;
+    _Atomic(struct vg_histogram *) watch_list[VG_SCOPES];
+    _Atomic(struct vg_histogram *) storage[VG_STORAGE_OPS];
+    _Atomic(struct vg_counter *) storage_total[VG_STORAGE_OPS];
 };
 
 #define CALLBACKS_MAX 12u
@@ -28,6 +49,7 @@ struct vg_api_metrics {
     const struct vg_kind *kinds;
     size_t n_kinds;
     struct kind_counters *counters;
+    struct vg_metric *rows[ROWS];
     _Atomic(struct vg_watch_count *) shards[SHARDS_MAX];
     _Atomic size_t n_shards;
     struct vg_metric *callbacks[CALLBACKS_MAX];
@@ -49,6 +71,10 @@ static const double wait_bounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6,
 
 static const double list_bounds[] = {0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1,  2, 4,
                                      6,    8,   10,  15,  20,  30,  45, 60};
+
+static const double storage_bounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8,
+                                        1.0,   1.25,  1.5,  2,   3,   4,   5,   6,
+                                        8,     10,    15,   20,  30,  45,  60};
 
 static const struct vg_metric_desc rows[] = {
     COUNTER("apiserver_cache_list_total", "LIST requests served from the watch cache.", GR,
@@ -80,22 +106,16 @@ static const struct vg_metric_desc rows[] = {
      .labels = {"group", "version", "resource", "scope"},
      .bounds = list_bounds,
      .bound_count = VG_ARRAY_LEN(list_bounds)},
+    {.name = "etcd_request_duration_seconds",
+     .help = "Latency of storage, by operation and kind.",
+     .type = VG_METRIC_HISTOGRAM,
+     .labels = {"operation", GR},
+     .bounds = storage_bounds,
+     .bound_count = VG_ARRAY_LEN(storage_bounds)},
+    COUNTER("etcd_requests_total", "Requests to storage.", "operation", GR),
+    COUNTER("etcd_request_errors_total", "Requests that storage failed.", "operation", GR),
 };
 
-enum row {
-    ROW_CACHED,
-    ROW_CACHED_FETCHED,
-    ROW_CACHED_RETURNED,
-    ROW_STORED,
-    ROW_STORED_FETCHED,
-    ROW_STORED_EVALUATED,
-    ROW_STORED_RETURNED,
-    ROW_CONSISTENT,
-    ROW_TERMINATED,
-    ROW_WAIT,
-    ROW_WATCH_LIST,
-    ROWS
-};
 _Static_assert(VG_ARRAY_LEN(rows) == ROWS, "a row for each name");
 
 /* ---- series ---- */
@@ -117,7 +137,6 @@ static const char *trigger_name(const struct vg_kind *k)
 
 static void look_up(struct vg_metric *const *m, const struct vg_kind *k, struct kind_counters *c)
 {
-    struct vg_slice gr[] = {vg_slice_str(k->group), vg_slice_str(k->resource)};
     const char *trigger = trigger_name(k);
     VG_AUTO(buf) index = {0};
     if (trigger && vg_buf_printf(&index, "f:%s", trigger) == 0 &&
@@ -135,13 +154,6 @@ static void look_up(struct vg_metric *const *m, const struct vg_kind *k, struct 
     c->consistent[0] = series(m[ROW_CONSISTENT], k, "true", "false");
     c->consistent[1] = series(m[ROW_CONSISTENT], k, "true", "true");
     c->terminated = series(m[ROW_TERMINATED], k, NULL, NULL);
-    c->wait = vg_metric_histogram(m[ROW_WAIT], gr);
-    for (size_t i = 0; i < VG_SCOPES; i++) {
-        static const char *const scopes[] = {"cluster", "namespace", "resource"};
-        struct vg_slice values[] = {vg_slice_str(k->group), vg_slice_str(k->version),
-                                    vg_slice_str(k->resource), vg_slice_str(scopes[i])};
-        c->watch_list[i] = vg_metric_histogram(m[ROW_WATCH_LIST], values);
-    }
 }
 
 /* ---- values that others keep ---- */
@@ -279,12 +291,11 @@ _Static_assert(VG_ARRAY_LEN(computed) <= CALLBACKS_MAX, "room for all");
 
 static int register_all(struct vg_metrics *registry, struct vg_api_metrics *m)
 {
-    struct vg_metric *made[ROWS];
     int r = 0;
     for (size_t i = 0; r == 0 && i < ROWS; i++)
-        r = vg_metrics_add(registry, &rows[i], &made[i]);
+        r = vg_metrics_add(registry, &rows[i], &m->rows[i]);
     for (size_t i = 0; r == 0 && i < m->n_kinds; i++)
-        look_up(made, &m->kinds[i], &m->counters[i]);
+        look_up(m->rows, &m->kinds[i], &m->counters[i]);
     for (size_t i = 0; r == 0 && i < VG_ARRAY_LEN(computed); i++) {
         r = vg_metrics_add_callback(registry, &computed[i].desc, computed[i].collect, m,
                                     &m->callbacks[i]);
@@ -364,17 +375,59 @@ void vg_api_count_consistent(struct vg_api_metrics *m, size_t kind, bool fell_ba
         vg_counter_inc(m->counters[kind].consistent[fell_back]);
 }
 
+/* The same series for everybody who asks at once. */
+static struct vg_histogram *lazily(_Atomic(struct vg_histogram *) *slot, struct vg_metric *row,
+                                   const struct vg_slice *values)
+{
+    struct vg_histogram *h = atomic_load_explicit(slot, memory_order_acquire);
+    if (!h) {
+        h = vg_metric_histogram(row, values);
+        atomic_store_explicit(slot, h, memory_order_release);
+    }
+    return h;
+}
+
 void vg_api_count_wait(struct vg_api_metrics *m, size_t kind, uint64_t ns)
 {
-    if (m)
-        vg_histogram_observe_ns(m->counters[kind].wait, ns);
+    if (!m)
+        return;
+    const struct vg_kind *k = &m->kinds[kind];
+    struct vg_slice gr[] = {vg_slice_str(k->group), vg_slice_str(k->resource)};
+    vg_histogram_observe_ns(lazily(&m->counters[kind].wait, m->rows[ROW_WAIT], gr), ns);
 }
 
 void vg_api_count_watch_list(struct vg_api_metrics *m, size_t kind, enum vg_watch_scope scope,
                              uint64_t ns)
 {
-    if (m)
-        vg_histogram_observe_ns(m->counters[kind].watch_list[scope], ns);
+    static const char *const scopes[] = {"cluster", "namespace", "resource"};
+    if (!m)
+        return;
+    const struct vg_kind *k = &m->kinds[kind];
+    struct vg_slice values[] = {vg_slice_str(k->group), vg_slice_str(k->version),
+                                vg_slice_str(k->resource), vg_slice_str(scopes[scope])};
+    vg_histogram_observe_ns(
+        lazily(&m->counters[kind].watch_list[scope], m->rows[ROW_WATCH_LIST], values), ns);
+}
+
+void vg_api_count_storage(struct vg_api_metrics *m, size_t kind, enum vg_storage_op op, uint64_t ns,
+                          bool failed)
+{
+    static const char *const names[] = {"get", "list", "create", "update", "delete"};
+    if (!m)
+        return;
+    const struct vg_kind *k = &m->kinds[kind];
+    struct vg_slice values[] = {vg_slice_str(names[op]), vg_slice_str(k->group),
+                                vg_slice_str(k->resource)};
+    vg_histogram_observe_ns(lazily(&m->counters[kind].storage[op], m->rows[ROW_STORAGE], values),
+                            ns);
+    struct vg_counter *total = atomic_load(&m->counters[kind].storage_total[op]);
+    if (!total) {
+        total = vg_metric_counter(m->rows[ROW_STORAGE_TOTAL], values);
+        atomic_store(&m->counters[kind].storage_total[op], total);
+    }
+    vg_counter_inc(total);
+    if (failed)
+        vg_counter_inc(vg_metric_counter(m->rows[ROW_STORAGE_ERRORS], values));
 }
 
 void vg_api_count_terminated(struct vg_api_metrics *m, size_t kind)

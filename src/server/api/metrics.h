@@ -38,6 +38,17 @@ void vg_api_count_list(struct vg_api_metrics *m, size_t kind, enum vg_listed fro
 void vg_api_count_consistent(struct vg_api_metrics *m, size_t kind, bool fell_back);
 /* A request waited until the cache was fresh enough. */
 void vg_api_count_wait(struct vg_api_metrics *m, size_t kind, uint64_t ns);
+/* Storage answered, after so long; `failed`: with an error of its own, not a conflict. */
+enum vg_storage_op {
+    VG_STORAGE_GET,
+    VG_STORAGE_LIST,
+    VG_STORAGE_CREATE,
+    VG_STORAGE_UPDATE,
+    VG_STORAGE_DELETE,
+    VG_STORAGE_OPS
+};
+void vg_api_count_storage(struct vg_api_metrics *m, size_t kind, enum vg_storage_op op, uint64_t ns,
+                          bool failed);
 /* The initial events of a watch have been sent. scope: "cluster", "namespace", "resource". */
 enum vg_watch_scope { VG_SCOPE_CLUSTER, VG_SCOPE_NAMESPACE, VG_SCOPE_RESOURCE, VG_SCOPES };
 void vg_api_count_watch_list(struct vg_api_metrics *m, size_t kind, enum vg_watch_scope scope,

@@ -122,6 +122,7 @@ struct vg_change {
     struct vg_rec *cur; /* what the key holds, with a reference; NULL: nothing */
     bool is_current;    /* cur is what storage held since the change began */
     bool is_in_flight;  /* storage has something of ours */
+    uint64_t asked_ns;  /* since then */
     uint32_t tries;
     struct vg_arena scratch; /* of one try; reset before each */
     struct vg_op op;
