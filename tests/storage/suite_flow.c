@@ -294,6 +294,33 @@ static void a_watch_that_pauses_in_every_batch_gets_all_in_single_steps(void **s
     assert_every_revision(w, 2, vg_storage_revision(d->store));
 }
 
+static void pause_now_and_then(struct vg_drv_watch *w, void *arg)
+{
+    (void)arg;
+    if (w->n_batches % 5 == 0)
+        vg_watch_pause(w->watch);
+}
+
+/* Far from the end the next piece is read while one is delivered: a pause in the middle leaves the
+ * watch behind what has been read. */
+static void pausing_in_the_middle_of_a_long_replay_loses_nothing(void **state)
+{
+    struct vg_drv *d = *state;
+    enum { N = 5500 };
+    vg_suite_put_many(d, N);
+    struct vg_drv_watch *w = watch_with(d, 2, 3);
+    w->after_batch = pause_now_and_then;
+    for (unsigned turns = 0; w->n_events < N; turns++) {
+        vg_loop_turn(d->loop, false);
+        if (turns % 3 == 0)
+            vg_watch_resume(w->watch);
+    }
+    w->after_batch = NULL;
+    vg_watch_resume(w->watch);
+    vg_drv_watch_sync(w);
+    assert_every_revision(w, 2, N + 1);
+}
+
 /* Either is honest: what it missed is still known, or the watch ends and says below what. */
 static void a_paused_watch_that_compaction_passes_is_exact_or_ends(void **state)
 {
@@ -383,6 +410,7 @@ static const struct CMUnitTest tests[] = {
     VG_SUITE_TEST(a_paused_watch_gets_nothing_and_later_everything),
     VG_SUITE_TEST(a_watch_may_be_paused_before_its_first_batch),
     VG_SUITE_TEST(a_watch_that_pauses_in_every_batch_gets_all_in_single_steps),
+    VG_SUITE_TEST(pausing_in_the_middle_of_a_long_replay_loses_nothing),
     VG_SUITE_TEST(a_paused_watch_that_compaction_passes_is_exact_or_ends),
     VG_SUITE_TEST(a_paused_watch_outlives_compaction_of_what_it_has_seen),
     VG_SUITE_TEST(watches_started_under_writers_miss_nothing_and_repeat_nothing),

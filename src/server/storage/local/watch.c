@@ -150,20 +150,57 @@ static void deliver_progress(struct watch *w, vg_rev seen_before)
 
 /* ---- catching up ---- */
 
+static void on_read(struct vg_store_req *req);
+
+/* Ask the reader for what begins at `from`. */
+static int send_read(struct watch *w, vg_rev from, vg_rev to)
+{
+    w->read = (struct vg_log_read){
+        .req = {.loop = w->opts.loop, .done = on_read, .type = REQ_LOG_READ},
+        .from = from,
+        .to = to,
+        .max = w->opts.batch_max,
+        .keys = w->opts.keys,
+        .no_prev = w->opts.no_prev,
+    };
+    int r = vg_mailbox_post(&w->e->reader.box, &w->read.req.mail);
+    w->is_reading = r == 0;
+    return r;
+}
+
+/* While one piece is delivered the reader makes the next, if the end is far: a start that reads the
+ * whole history takes the longer of the two and not their sum. Failing is no harm. */
+static void read_ahead(struct watch *w, const struct vg_log_read *got)
+{
+    if (got->upto < got->to && got->to - got->upto > TAIL_HOLD_MAX && !w->cursor.at)
+        (void)!send_read(w, got->upto + 1, got->to);
+}
+
+static void take_read(struct watch *w)
+{
+    struct vg_log_read got = w->read;
+    vg_rev seen_before = w->seen;
+    w->read = (struct vg_log_read){0};
+    read_ahead(w, &got);
+    deliver_all(w, got.events, got.n, got.upto, CATCHING_UP);
+    if (got.n == 0)
+        deliver_progress(w, seen_before);
+    vg_log_read_done(&got);
+}
+
 static void on_read(struct vg_store_req *req)
 {
-    struct vg_log_read *read = VG_CONTAINER_OF(req, struct vg_log_read, req);
-    struct watch *w = VG_CONTAINER_OF(read, struct watch, read);
+    struct watch *w =
+        VG_CONTAINER_OF(VG_CONTAINER_OF(req, struct vg_log_read, req), struct watch, read);
+    /* A pause in the middle of the piece before leaves a gap: then it is asked for again. */
+    bool is_next = w->read.from == w->next;
     w->is_reading = false;
-    if (w->state == CATCHING_UP && req->err < 0) {
+    if (w->state == CATCHING_UP && is_next && req->err < 0)
         end_watch(w, req->err, req->compact_rev);
-    } else if (w->state == CATCHING_UP) {
-        vg_rev seen_before = w->seen;
-        deliver_all(w, read->events, read->n, read->upto, CATCHING_UP);
-        if (read->n == 0)
-            deliver_progress(w, seen_before);
-    }
-    vg_log_read_done(read);
+    else if (w->state == CATCHING_UP && is_next)
+        take_read(w);
+    if (!w->is_reading)
+        vg_log_read_done(&w->read);
     if (w->state == CATCHING_UP)
         pump(w);
     else if (w->state == PAUSED)
@@ -173,21 +210,10 @@ static void on_read(struct vg_store_req *req)
 
 static void start_read(struct watch *w, vg_rev to)
 {
-    w->read = (struct vg_log_read){
-        .req = {.loop = w->opts.loop, .done = on_read, .type = REQ_LOG_READ},
-        .from = w->next,
-        .to = to,
-        .max = w->opts.batch_max,
-        .keys = w->opts.keys,
-        .no_prev = w->opts.no_prev,
-    };
-    int r = vg_mailbox_post(&w->e->reader.box, &w->read.req.mail);
-    w->is_reading = r == 0;
-    if (r == VIGIL_E_BUSY) {
+    int r = send_read(w, w->next, to);
+    if (r == VIGIL_E_BUSY)
         on_publish(w); /* the reader is flooded: try again on the next turn */
-        return;
-    }
-    if (r < 0)
+    else if (r < 0)
         end_watch(w, r, 0);
 }
 
