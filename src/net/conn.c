@@ -28,6 +28,10 @@
  * reset the connection before it has read our last words. */
 #define LINGER_MS 2000u
 
+/* 1 s: what a handshake has before it gives way to a new one, when there is room for no more. Who
+ * holds the room with silence then keeps the others out for no longer than that. */
+#define HANDSHAKE_SURE_MS 1000u
+
 static void settle(struct vg_conn *conn);
 
 uint64_t vg_conn_now(const struct vg_conn *conn)
@@ -253,9 +257,24 @@ static int begin(struct vg_conn *conn)
 static void end_handshake(struct vg_conn *conn, bool is_ok)
 {
     conn->is_handshaking = false;
+    vg_list_remove(&conn->shaking);
     atomic_fetch_sub_explicit(&conn->server->shared->handshakes, 1, memory_order_relaxed);
     if (!is_ok)
         vg_net_count(&conn->server->counts.handshakes_failed, 1);
+}
+
+bool vg_conn_cut_handshake(struct vg_http_server *s)
+{
+    if (vg_list_is_empty(&s->shaking))
+        return false;
+    struct vg_conn *conn = VG_CONTAINER_OF(s->shaking.next, struct vg_conn, shaking);
+    uint64_t most = s->limits->handshake_ms, sure = VG_MIN(most, HANDSHAKE_SURE_MS);
+    if (conn->timer.due_ns > vg_conn_now(conn) + (most - sure) * VG_NS_PER_MS)
+        return false;
+    vg_net_count(&s->counts.timeouts, 1);
+    vg_conn_close(conn, VIGIL_E_TIMEOUT);
+    settle(conn);
+    return true;
 }
 
 static void handshake(struct vg_conn *conn)
@@ -318,6 +337,7 @@ static struct vg_conn *new_conn(struct vg_http_server *s)
     conn->server = s;
     vg_outq_init(&conn->out, &s->pool);
     vg_list_init(&conn->dirty);
+    vg_list_init(&conn->shaking);
     vg_list_push_back(&s->conns, &conn->link);
     s->n_conns++;
     return conn;
@@ -377,6 +397,7 @@ static int start(struct vg_conn *conn, struct vg_tls *tls)
         return r;
     vg_net_count(&s->counts.open_tls, 1);
     conn->peer.is_tls = conn->is_handshaking = true;
+    vg_list_push_back(&s->shaking, &conn->shaking);
     atomic_fetch_add_explicit(&s->shared->handshakes, 1, memory_order_relaxed);
     vg_conn_alarm(conn, vg_conn_now(conn) + s->limits->handshake_ms * VG_NS_PER_MS);
     return 0;

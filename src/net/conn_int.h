@@ -65,6 +65,7 @@ struct vg_conn {
     struct vg_net_address *address; /* counted; NULL: not (adopted sockets) */
     struct vg_list link;            /* server->conns */
     struct vg_list dirty;           /* server->dirty; unlinked: clean */
+    struct vg_list shaking;         /* server->shaking; unlinked: no handshake */
     struct vg_timer timer;
     struct vg_codec *next_codec; /* of vg_conn_switch, until receive() returns */
     struct vg_slice next_rest;

@@ -1,13 +1,14 @@
 /* h1_lines.c - the lines of a request's head, before a parser sees them.
  * Servers that disagree about where a line ends let requests be smuggled: so CR and LF come only
- * together, no line is folded, and NUL does not occur. Empty lines in front of a request are fine.
+ * together, no line is folded, no field is nameless, and NUL does
+ * not occur. Empty lines in front of a request are fine.
  */
 #include "h1_int.h"
 
 static int check_line(struct vg_h1_lines *l, const char *p, size_t n)
 {
     bool is_start = !l->in_line && !l->after_cr;
-    if (n && ((is_start && l->has_line && (*p == ' ' || *p == '\t')) || l->after_cr))
+    if (n && ((is_start && l->has_line && (*p == ' ' || *p == '\t' || *p == ':')) || l->after_cr))
         return VIGIL_E_INVALID;
     const char *cr = memchr(p, '\r', n);
     if (cr && cr != p + n - 1)

@@ -273,8 +273,9 @@ static void malformed_requests_are_refused(void **state)
         {"GET / HTTP/1.1\r\nHost: a\rX: y\r\n\r\n", 400},               /* bare CR */
         {"GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n", 400},          /* obs-fold */
         {"GET / HTTP/1.1\r\nHost: a\r\nX: y\r\n\tfolded\r\n\r\n", 400}, /* obs-fold */
-        {"GET / HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n", 400},            /* space in the name */
-        {"GET / HTTP/1.1\r\nHost: a\r\nX\x01y: y\r\n\r\n", 400},        /* control character */
+        {"GET / HTTP/1.1\r\nHost: a\r\n: nameless\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n", 400},     /* space in the name */
+        {"GET / HTTP/1.1\r\nHost: a\r\nX\x01y: y\r\n\r\n", 400}, /* control character */
         {"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505},
         {"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400},
         {"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1,1\r\n\r\n", 400},

@@ -161,10 +161,11 @@ void vg_listening_refuse(struct vg_http_server *s, int take_fd)
     close(take_fd);
 }
 
-static bool has_room_for_handshake(const struct vg_http_server *s)
+static bool has_room_for_handshake(struct vg_http_server *s)
 {
     return atomic_load_explicit(&s->shared->handshakes, memory_order_relaxed) <
-           s->limits->handshakes;
+               s->limits->handshakes ||
+           vg_conn_cut_handshake(s);
 }
 
 /* ---- to the loop with the fewest ---- */

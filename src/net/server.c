@@ -235,6 +235,7 @@ int vg_http_server_new(struct vg_http_shared *shared, struct vg_loop *loop,
     s->loop = loop;
     vg_list_init(&s->conns);
     vg_list_init(&s->dirty);
+    vg_list_init(&s->shaking);
     vg_list_init(&s->listening);
     vg_list_init(&s->arriving);
     uv_prepare_init(vg_loop_uv(loop), &s->turn_end); /* these two cannot fail */

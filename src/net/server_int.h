@@ -42,6 +42,7 @@ struct vg_http_server {
     struct vg_list link;      /* in shared->servers */
     struct vg_list conns;     /* all */
     struct vg_list dirty;     /* have something to do at the end of the turn */
+    struct vg_list shaking;   /* TLS handshakes under way, oldest first */
     struct vg_list listening; /* struct listening of listener.c */
     /* Connections that other loops accepted for this one; see listener.c. */
     struct vg_list arriving VG_GUARDED_BY(shared->mu);
@@ -96,6 +97,8 @@ void vg_net_leave(struct vg_http_server *s, struct vg_net_address *address);
  * back at its end. */
 VG_CHECK int vg_conn_open(struct vg_http_server *s, int take_fd, struct vg_tls *tls,
                           struct vg_net_address *address);
+/* Cut the oldest handshake of this loop, if it has had its second: false, it has not. */
+bool vg_conn_cut_handshake(struct vg_http_server *s);
 /* Flush every connection that has something to do. */
 void vg_conn_flush_dirty(struct vg_http_server *s);
 /* Cut every connection. */

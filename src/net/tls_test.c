@@ -396,38 +396,80 @@ static int count_ends(struct tls_test *t, const int *fds, int n)
     return ends;
 }
 
+/* A server that takes two handshakes at a time. */
+static struct vg_listener *listen_for_two(struct tls_test *t)
+{
+    struct vg_http_limits limits = {.handshakes = 2};
+    struct vg_listener *l = NULL;
+    open_tls(t, &limits);
+    assert_int_equal(vg_listener_open("127.0.0.1", 0, &l, NULL), 0);
+    assert_int_equal(vg_http_server_listen(t->net.server, l, t->tls), 0);
+    return l;
+}
+
+static void end_listening(struct tls_test *t, struct vg_listener *l)
+{
+    vg_http_server_free(t->net.server);
+    assert_int_equal(vg_http_server_new(t->net.shared, t->net.loop, &t->net.server), 0);
+    vg_listener_free(l);
+    teardown(&(void *){t});
+}
+
+static int connect_to(const struct vg_listener *l)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons(vg_listener_port(l)),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
+    return fd;
+}
+
+static void shake_on(struct tls_test *t, int fd)
+{
+    t->fd = fd;
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    t->ssl = tls_test_client(fd, &t->ca, NULL, H1);
+    assert_int_equal(shake(t), 1);
+}
+
 static void handshakes_have_a_cap(void **state)
 {
     (void)state;
     static struct tls_test t;
-    struct vg_http_limits limits = {.handshakes = 2};
-    open_tls(&t, &limits);
-    struct vg_listener *l = NULL;
-    assert_int_equal(vg_listener_open("127.0.0.1", 0, &l, NULL), 0);
-    assert_int_equal(vg_http_server_listen(t.net.server, l, t.tls), 0);
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_port = htons(vg_listener_port(l)),
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct vg_listener *l = listen_for_two(&t);
     int fds[4];
-    for (int i = 0; i < 4; i++) {
-        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_int_equal(connect(fds[i], (struct sockaddr *)&a, sizeof a), 0);
-    }
+    for (int i = 0; i < 4; i++)
+        fds[i] = connect_to(l);
     assert_int_equal(count_ends(&t, fds, 4), 2);
-    t.fd = fds[0];
-    fcntl(t.fd, F_SETFL, O_NONBLOCK);
-    t.ssl = tls_test_client(t.fd, &t.ca, NULL, H1);
-    assert_int_equal(shake(&t), 1); /* one is through: there is room for another */
+    shake_on(&t, fds[0]); /* one is through: there is room for another */
     close(fds[3]);
-    fds[3] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fds[3], (struct sockaddr *)&a, sizeof a), 0);
+    fds[3] = connect_to(l);
     assert_int_equal(count_ends(&t, fds + 3, 1), 0);
     for (int i = 1; i < 4; i++)
         close(fds[i]);
-    vg_http_server_free(t.net.server);
-    assert_int_equal(vg_http_server_new(t.net.shared, t.net.loop, &t.net.server), 0);
-    vg_listener_free(l);
-    teardown(&(void *){&t});
+    end_listening(&t, l);
+}
+
+/* Two that say nothing do not keep a third out for the ten seconds that they have. */
+static void slow_handshakes_give_way(void **state)
+{
+    (void)state;
+    static struct tls_test t;
+    struct vg_listener *l = listen_for_two(&t);
+    int fds[4] = {connect_to(l), connect_to(l)};
+    net_turns(&t.net, 10);
+    net_pass(&t.net, 999);
+    fds[2] = connect_to(l);
+    assert_int_equal(count_ends(&t, fds, 3), 1); /* the new one */
+    net_pass(&t.net, 1);
+    fds[3] = connect_to(l);
+    assert_int_equal(count_ends(&t, fds, 2), 1); /* an old one */
+    assert_int_equal(vg_http_server_connections(t.net.server), 2);
+    shake_on(&t, fds[3]);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    end_listening(&t, l);
 }
 
 static void garbage_instead_of_a_handshake_is_cut(void **state)
@@ -556,6 +598,7 @@ int main(void)
         T(a_reader_that_comes_back_gets_the_same_bytes),
         T(slow_handshakes_are_cut),
         cmocka_unit_test(handshakes_have_a_cap),
+        cmocka_unit_test(slow_handshakes_give_way),
         T(garbage_instead_of_a_handshake_is_cut),
         T(a_client_that_vanishes_without_a_word_cancels),
         T(certificates_change_while_loops_serve),
