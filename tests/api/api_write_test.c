@@ -573,6 +573,21 @@ static void yaml_bodies_are_read(void **state)
     expect_status(415);
 }
 
+/* Clients give up on header lines of 64 KiB. */
+static void warnings_have_a_cap(void **state)
+{
+    (void)state;
+    VG_AUTO(buf) body = {0};
+    const char *owner = "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"x\",\"uid\":";
+    int r = vg_buf_printf(&body, "{\"metadata\":{\"name\":\"w\",\"ownerReferences\":[");
+    for (int i = 0; i < 4000 && r == 0; i++)
+        r = vg_buf_printf(&body, "%s%s\"owner-number-%d\"}", i ? "," : "", owner, i / 2);
+    assert_int_equal(r, 0);
+    assert_int_equal(vg_buf_printf(&body, "]}}%c", 0), 0);
+    post(CONFIGS, body.p, 201);
+    assert_int_equal(strlen(vg_reply_field(&reply, "Warning")), strlen("299 - \"\"") + 256);
+}
+
 /* A client that leaves while its write is under way costs nothing and hurts nobody. */
 static void clients_may_leave(void **state)
 {
@@ -612,6 +627,7 @@ int main(int argc, char **argv)
         TEST(pods_are_bound_once),
         TEST(replicas_are_scaled),
         TEST(yaml_bodies_are_read),
+        TEST(warnings_have_a_cap),
         TEST(clients_may_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

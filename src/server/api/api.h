@@ -89,7 +89,7 @@ struct vg_api_call {
     void *state;
     int status_code; /* answered, for the log and metrics; 0: not yet */
     uint64_t bytes_out;
-    const char **warnings; /* Warning headers to send; in the arena, as the array is */
+    const char **warnings; /* texts to warn with; in the arena, as the array is */
     size_t n_warnings;
     struct vg_list link;       /* in the loop's calls */
     struct vg_timer *deadline; /* in the arena; NULL: none */

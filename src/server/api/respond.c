@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "gzip.h"
 #include "respond_int.h"
 #include "status_int.h"
@@ -31,6 +32,60 @@ struct fields {
 static void add(struct fields *f, const char *name, const char *value)
 {
     f->v[f->n++] = (struct vg_http_field){vg_slice_str(name), vg_slice_str(value)};
+}
+
+/* ---- warnings ---- */
+
+/* As the original: while all of them are short enough they leave whole, else each is cut, and those
+ * that do not fit then are dropped. Characters, without quoting. */
+#define WARNINGS_ALL_MAX 4096u
+#define WARNING_CUT 256u
+
+/* Where the first n_max characters end. */
+static size_t cut_after(struct vg_slice text, size_t n_max, size_t *ret_n)
+{
+    uint32_t code;
+    size_t at = 0;
+    for (*ret_n = 0; at < text.n && *ret_n < n_max; ++*ret_n)
+        at += VG_MAX(vg_utf8_next(vg_slice(text.p + at, text.n - at), &code), 1);
+    return at;
+}
+
+/* As Go quotes a header's text: only the quote and the backslash need it. NULL: no memory. */
+static const char *quote_warning(struct vg_arena *a, struct vg_slice text)
+{
+    VG_AUTO(buf) out = {0};
+    int r = vg_buf_append(&out, "299 - \"", 7);
+    for (size_t i = 0; r == 0 && i < text.n; i++) {
+        char c = text.p[i];
+        if (c == '"' || c == '\\')
+            r = vg_buf_append_byte(&out, '\\');
+        if (r == 0)
+            r = vg_buf_append_byte(&out, (unsigned char)c < ' ' ? ' ' : c);
+    }
+    if (r == 0)
+        r = vg_buf_append(&out, "\"", 2);
+    return r == 0 ? vg_arena_copy(a, out.p, out.n) : NULL;
+}
+
+static void add_warnings(struct vg_api_call *call, struct fields *f)
+{
+    size_t total = 0, n;
+    for (size_t i = 0; i < call->n_warnings; i++) {
+        (void)cut_after(vg_slice_str(call->warnings[i]), WARNINGS_ALL_MAX + 1, &n);
+        total += n;
+    }
+    size_t each = total > WARNINGS_ALL_MAX ? WARNING_CUT : WARNINGS_ALL_MAX;
+    size_t room = WARNINGS_ALL_MAX;
+    for (size_t i = 0; i < call->n_warnings; i++) {
+        struct vg_slice text = vg_slice_str(call->warnings[i]);
+        text.n = cut_after(text, each, &n);
+        const char *quoted = n <= room ? quote_warning(&call->arena, text) : NULL;
+        if (!quoted)
+            return;
+        room -= n;
+        add(f, "Warning", quoted);
+    }
 }
 
 int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *opts)
@@ -57,8 +112,7 @@ int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *op
     }
     for (size_t i = 0; i < VG_MIN(call->n_extra_fields, EXTRA_MAX); i++)
         f.v[f.n++] = call->extra_fields[i];
-    for (size_t i = 0; i < call->n_warnings; i++)
-        add(&f, "Warning", call->warnings[i]);
+    add_warnings(call, &f);
     struct vg_http_head head = {.status = opts->code,
                                 .fields = f.v,
                                 .n_fields = f.n,
@@ -78,7 +132,6 @@ int vg_respond_head(struct vg_api_call *call, int code, const char *content_type
     return vg_respond_head_opts(call, &opts);
 }
 
-/* As Go quotes a header's text: only the quote and the backslash need it. */
 void vg_call_warn(struct vg_api_call *call, const char *fmt, ...)
 {
     if (!call->warnings)
@@ -86,23 +139,13 @@ void vg_call_warn(struct vg_api_call *call, const char *fmt, ...)
     if (!call->warnings || call->n_warnings == WARNINGS_MAX)
         return;
     VG_AUTO(buf) text = {0};
-    VG_AUTO(buf) out = {0};
     va_list ap;
     va_start(ap, fmt);
     int r = vg_buf_vprintf(&text, fmt, ap);
     va_end(ap);
     if (r == 0)
-        r = vg_buf_append(&out, "299 - \"", 7);
-    for (size_t i = 0; r == 0 && i < text.n; i++) {
-        char c = text.p[i];
-        if (c == '"' || c == '\\')
-            r = vg_buf_append_byte(&out, '\\');
-        if (r == 0)
-            r = vg_buf_append_byte(&out, (unsigned char)c < ' ' ? ' ' : c);
-    }
-    if (r == 0)
-        r = vg_buf_append(&out, "\"", 2);
-    const char *kept = r == 0 ? vg_arena_copy(&call->arena, out.p, out.n) : NULL;
+        r = vg_buf_append_byte(&text, '\0');
+    const char *kept = r == 0 ? vg_arena_copy(&call->arena, text.p, text.n) : NULL;
     if (kept)
         call->warnings[call->n_warnings++] = kept;
 }
