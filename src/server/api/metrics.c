@@ -26,6 +26,7 @@ enum row {
     ROW_STORAGE,
     ROW_STORAGE_TOTAL,
     ROW_STORAGE_ERRORS,
+    ROW_EVENT_SIZES,
     ROWS
 };
 
@@ -35,6 +36,7 @@ struct kind_counters {
     struct vg_counter *stored, *stored_fetched, *stored_evaluated, *stored_returned;
     struct vg_counter *consistent[2]; /* by fallback */
     struct vg_counter *terminated;
+    struct vg_histogram *sizes;
     /* Looked up when the first value comes: most kinds never have one. */
     _Atomic(struct vg_histogram *) wait;
     _Atomic(struct vg_histogram *) watch_list[VG_SCOPES];
@@ -42,7 +44,7 @@ struct kind_counters {
     _Atomic(struct vg_counter *) storage_total[VG_STORAGE_OPS];
 };
 
-#define CALLBACKS_MAX 12u
+#define CALLBACKS_MAX 16u
 
 struct vg_api_metrics {
     struct vg_cacher *cacher;
@@ -75,6 +77,8 @@ static const double list_bounds[] = {0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1,  2, 4,
 static const double storage_bounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8,
                                         1.0,   1.25,  1.5,  2,   3,   4,   5,   6,
                                         8,     10,    15,   20,  30,  45,  60};
+
+static const double size_bounds[] = {1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
 
 static const struct vg_metric_desc rows[] = {
     COUNTER("apiserver_cache_list_total", "LIST requests served from the watch cache.", GR,
@@ -114,6 +118,12 @@ static const struct vg_metric_desc rows[] = {
      .bound_count = VG_ARRAY_LEN(storage_bounds)},
     COUNTER("etcd_requests_total", "Requests to storage.", "operation", GR),
     COUNTER("etcd_request_errors_total", "Requests that storage failed.", "operation", GR),
+    {.name = "apiserver_watch_events_sizes",
+     .help = "Bytes of events that were sent to watch clients.",
+     .type = VG_METRIC_HISTOGRAM,
+     .labels = {"group", "version", "resource"},
+     .bounds = size_bounds,
+     .bound_count = VG_ARRAY_LEN(size_bounds)},
 };
 
 _Static_assert(VG_ARRAY_LEN(rows) == ROWS, "a row for each name");
@@ -154,6 +164,9 @@ static void look_up(struct vg_metric *const *m, const struct vg_kind *k, struct 
     c->consistent[0] = series(m[ROW_CONSISTENT], k, "true", "false");
     c->consistent[1] = series(m[ROW_CONSISTENT], k, "true", "true");
     c->terminated = series(m[ROW_TERMINATED], k, NULL, NULL);
+    struct vg_slice gvr[] = {vg_slice_str(k->group), vg_slice_str(k->version),
+                             vg_slice_str(k->resource)};
+    c->sizes = vg_metric_histogram(m[ROW_EVENT_SIZES], gvr);
 }
 
 /* ---- values that others keep ---- */
@@ -189,6 +202,23 @@ COLLECT_NUMBER(collect_objects, objects)
 COLLECT_NUMBER(collect_events, events)
 COLLECT_NUMBER(collect_grown, grown)
 COLLECT_NUMBER(collect_shrunk, shrunk)
+
+static void collect_digests(void *arg, struct vg_metric_writer *w)
+{
+    struct vg_api_metrics *m = arg;
+    FOR_CACHED(i, m)
+    {
+        struct vg_cache_kind_numbers n;
+        vg_cacher_kind_numbers(m->cacher, i, &n);
+        struct vg_slice values[] = {vg_slice_str(m->kinds[i].group),
+                                    vg_slice_str(m->kinds[i].resource), VG_SLICE_LIT("success")};
+        if (n.digests)
+            vg_metric_emit(w, values, (double)(n.digests - n.digest_failures));
+        values[2] = VG_SLICE_LIT("failure");
+        if (n.digest_failures)
+            vg_metric_emit(w, values, (double)n.digest_failures);
+    }
+}
 
 static void collect_storage_objects(void *arg, struct vg_metric_writer *w)
 {
@@ -271,6 +301,11 @@ static const struct {
     {GAUGE("apiserver_watch_cache_resource_version",
            "Current resource version of the watch cache, its 15 least significant digits.", GR),
      collect_revision},
+    {COUNTER("apiserver_storage_events_received_total", "Events received from storage.", GR),
+     collect_received},
+    {COUNTER("apiserver_storage_consistency_checks_total",
+             "Comparisons of the watch cache with storage.", GR, "status"),
+     collect_digests},
     {GAUGE("watch_cache_capacity", "Events that the watch cache holds.", GR), collect_events},
     {COUNTER("watch_cache_capacity_increase_total", "Segments added to the watch cache.", GR),
      collect_grown},
@@ -344,11 +379,27 @@ struct vg_watch_count *vg_api_metrics_shard(struct vg_api_metrics *m)
         vg_free(shard);
         return NULL;
     }
+    for (size_t k = 0; k < m->n_kinds; k++)
+        shard[k].sizes = m->counters[k].sizes;
     atomic_store(&m->shards[i], shard);
     return shard;
 }
 
 /* ---- counting ---- */
+
+static void add_one(_Atomic uint64_t *n)
+{
+    uint64_t now = atomic_load_explicit(n, memory_order_relaxed);
+    atomic_store_explicit(n, now + 1, memory_order_relaxed);
+}
+
+void vg_watch_count_event(struct vg_watch_count *c, size_t bytes, bool is_initial)
+{
+    add_one(&c->events);
+    if (is_initial)
+        add_one(&c->init_events);
+    vg_histogram_observe(c->sizes, (double)bytes);
+}
 
 void vg_api_count_list(struct vg_api_metrics *m, size_t kind, enum vg_listed from, uint64_t fetched,
                        uint64_t returned)

@@ -10,6 +10,7 @@
 #include "server/kinds/kinds.h"
 
 struct vg_api_metrics;
+struct vg_histogram;
 struct vg_metrics;
 
 /* Registers the rows. 0, -ENOMEM, VIGIL_E_EXISTS. The cacher outlives the metrics. */
@@ -21,14 +22,12 @@ void vg_api_metrics_free(struct vg_api_metrics *m);
 /* Of one kind on one loop: written by that loop alone, so that an event costs no locked add. */
 struct vg_watch_count {
     _Atomic uint64_t events, init_events;
+    struct vg_histogram *sizes; /* shared by all loops */
 };
 /* One for each kind; the metrics own it. NULL: not counted. Thread: any. */
 struct vg_watch_count *vg_api_metrics_shard(struct vg_api_metrics *m);
-static inline void vg_watch_count_add(_Atomic uint64_t *n)
-{
-    uint64_t now = atomic_load_explicit(n, memory_order_relaxed);
-    atomic_store_explicit(n, now + 1, memory_order_relaxed);
-}
+/* An event of so many bytes was sent. Thread: the shard's loop. */
+void vg_watch_count_event(struct vg_watch_count *c, size_t bytes, bool is_initial);
 
 enum vg_listed { VG_LISTED_CACHE, VG_LISTED_INDEX, VG_LISTED_STORAGE };
 /* A list was answered: so many objects were looked at, so many sent. */

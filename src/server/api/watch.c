@@ -27,13 +27,6 @@ static int write_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
     return vg_http_write(w->call->x, v, VG_ARRAY_LEN(v), NULL);
 }
 
-static void count(struct vg_watch_call *w)
-{
-    vg_watch_count_add(&w->count->events);
-    if (VG_UNLIKELY(!w->is_settled))
-        vg_watch_count_add(&w->count->init_events);
-}
-
 static int on_write(struct vg_sink *sink, const struct vg_frame *f)
 {
     struct vg_watch_call *w = VG_CONTAINER_OF(sink, struct vg_watch_call, sink);
@@ -44,10 +37,11 @@ static int on_write(struct vg_sink *sink, const struct vg_frame *f)
         struct vg_http_pin pin = {f->block, f->ref, f->unref};
         r = vg_http_write(w->call->x, f->splice.v, f->splice.n, f->block ? &pin : NULL);
     }
+    size_t size = vg_frame_size(f);
     w->events++;
+    w->bytes += size;
     if (w->count)
-        count(w);
-    w->bytes += vg_frame_size(f);
+        vg_watch_count_event(w->count, size, !w->is_settled);
     if (r == VG_HTTP_FULL) {
         w->is_full = true;
         w->pinned = vg_http_unsent(w->call->x);

@@ -205,6 +205,7 @@ struct vg_cache_kind_numbers {
     size_t objects, events;
     uint64_t received; /* changes since the start, with those that the start read back */
     uint64_t grown, shrunk;
+    uint64_t digests, digest_failures; /* comparisons with storage */
 };
 void vg_cacher_kind_numbers(struct vg_cacher *c, size_t kind, struct vg_cache_kind_numbers *ret);
 

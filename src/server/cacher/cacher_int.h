@@ -22,6 +22,7 @@ struct vg_watch_cache {
     struct vg_tree *by_trigger; /* the feed's; NULL: no trigger */
     bool is_touched;            /* by the batch under construction */
     struct vg_list touched;     /* link while it is */
+    _Atomic uint64_t digests, digest_failures;
     struct vg_mutex mu;         /* rank CACHE: all below; the feed alone changes them */
     struct vg_history history;
     uint64_t published; /* changes below this sequence may be read */

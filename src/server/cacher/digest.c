@@ -27,10 +27,13 @@ struct digest {
 static void finish(struct digest *g, int err)
 {
     struct vg_cacher *c = g->c;
-    if (err == 0 || err == VIGIL_E_CONFLICT)
+    if (err == 0 || err == VIGIL_E_CONFLICT) {
         vg_count(&c->digest_checks, 1);
+        vg_count(&g->wc->digests, 1);
+    }
     if (err == VIGIL_E_CONFLICT) {
         vg_count(&c->digest_failures, 1);
+        vg_count(&g->wc->digest_failures, 1);
         vg_error(c->opts.log, "digest_differs", "kind=%s rev=%llu", g->wc->kind->name,
                  (unsigned long long)g->snapshot.rev);
     }
