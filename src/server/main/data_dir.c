@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -78,6 +79,22 @@ static int make_parents(const char *path)
     return 0;
 }
 
+/* A process that was killed a moment ago may still be dying, and holds its lock until it is gone:
+ * whoever is started right after it waits a little. */
+#define LOCK_TRIES 100
+#define LOCK_NAP_NS 30000000L /* 3 s in all */
+
+static bool try_lock(int fd)
+{
+    static const struct timespec nap = {.tv_nsec = LOCK_NAP_NS};
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        nanosleep(&nap, NULL);
+    }
+    return false;
+}
+
 /* The lock goes with the process, however it ends. */
 static int take_lock(struct vg_data_dir *d, const char *path, struct vg_status *reterr_status)
 {
@@ -86,7 +103,7 @@ static int take_lock(struct vg_data_dir *d, const char *path, struct vg_status *
     if (d->lock_fd < 0)
         return vg_fail(reterr_status, -errno, "cannot make %s/%s: %s", path, LOCK_NAME,
                        strerror(errno));
-    if (flock(d->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+    if (!try_lock(d->lock_fd)) {
         ssize_t n = pread(d->lock_fd, pid, sizeof pid - 1, 0);
         size_t digits = n > 0 ? strspn(pid, "0123456789") : 0;
         pid[digits] = 0;
