@@ -278,5 +278,15 @@ def test_too_many_at_once_get_429(case):
     wait_for("room again", lambda: not refused())
 
 
+def test_bodies_over_the_limit(case):
+    v = case.start("--max-request-body-bytes", "2000")
+    a = v.ask("/api/v1/namespaces/default/configmaps", "POST", body="x" * 2001,
+              headers={"Content-Type": "application/json"})
+    equal((a.status, a.json["message"], a.json["reason"]),
+          (413, "Request entity too large: limit is 2000", "RequestEntityTooLarge"))
+    a = v.ask("/livez", headers={"X-Long": "x" * 70000})
+    equal(a.status, 431)
+
+
 if __name__ == "__main__":
     main(sys.modules[__name__])

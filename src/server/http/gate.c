@@ -42,6 +42,7 @@ int vg_gate_new(const struct vg_gate_opts *opts, struct vg_gate **ret_gate)
     g->opts = *opts;
     g->opts.max_inflight = opts->max_inflight ? opts->max_inflight : 400;
     g->opts.max_mutating = opts->max_mutating ? opts->max_mutating : 200;
+    g->opts.body_max = opts->body_max ? opts->body_max : 3145728;
     g->opts.slow_ms = opts->slow_ms ? opts->slow_ms : 500;
     g->opts.tokens = vg_tokens_ref(opts->tokens);
     g->clock = opts->clock ? opts->clock : vg_clock_system();

@@ -243,7 +243,7 @@ static void on_closed(struct vg_http_exchange *x, int err, void *arg)
 static void refuse(struct vg_http_exchange *x, int status, const char *why, struct vg_buf *ret_body,
                    const char **ret_content_type, void *arg)
 {
-    (void)arg;
+    const struct vg_gate *g = arg;
     struct vg_request *q = x ? vg_http_user(x) : NULL;
     int r;
     if (q)
@@ -251,8 +251,7 @@ static void refuse(struct vg_http_exchange *x, int status, const char *why, stru
     if (status == 413) {
         VG_AUTO(arena) a = {0};
         struct vg_api_status s;
-        vg_status_too_large_body(&a, &s, 3145728);
-        s.message = vg_slice_str(why);
+        vg_status_too_large_body(&a, &s, g->opts.body_max);
         r = vg_api_status_write(ret_body, &s);
         *ret_content_type = "application/json";
     } else {

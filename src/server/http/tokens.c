@@ -259,7 +259,7 @@ size_t vg_tokens_count(const struct vg_tokens *t)
 
 const struct vg_token *vg_tokens_find(const struct vg_tokens *t, struct vg_slice token)
 {
-    struct vg_token wanted;
+    struct vg_token wanted = {.n_groups = 0};
     if (!t || t->n == 0)
         return NULL;
     SHA256((const unsigned char *)token.p, token.n, wanted.digest);

@@ -99,14 +99,16 @@ int vg_users_get(struct vg_users *u, const struct vg_api_user *user, const char 
     struct vg_api_user all = *user;
     if (user->n_groups > VG_USER_GROUPS_MAX)
         return VIGIL_E_TOO_LARGE;
-    for (size_t i = 0; i < user->n_groups; i++) {
-        groups[i] = user->groups[i];
-        if (extra && vg_slice_eq(groups[i], vg_slice_str(extra)))
+    size_t n = 0;
+    for (; n < user->n_groups; n++) {
+        groups[n] = user->groups[n];
+        if (extra && vg_slice_eq(groups[n], vg_slice_str(extra)))
             extra = NULL;
     }
     if (extra)
-        groups[all.n_groups++] = vg_slice_str(extra);
+        groups[n++] = vg_slice_str(extra);
     all.groups = groups;
+    all.n_groups = n;
     vg_buf_clear(&u->key);
     int r = make_key(&all, &u->key);
     if (r < 0)

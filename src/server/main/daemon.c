@@ -162,6 +162,7 @@ static int open_gate(struct vg_daemon *d, struct vg_status *reterr_status)
                              .max_inflight = (uint32_t)c->max_inflight,
                              .max_mutating = (uint32_t)c->max_mutating,
                              .max_watches_per_user = (uint32_t)c->max_watches_per_user,
+                             .body_max = c->max_body_bytes,
                              .slow_ms = c->slow_ms};
     if (r == 0)
         r = vg_gate_new(&o, &d->gate);
