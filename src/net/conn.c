@@ -7,8 +7,8 @@
  *   N1 only settle() and vg_conn_close_all() tear a connection down; whoever called into a codec
  *      calls settle() last and does not touch the connection afterwards.
  *   N2 while is_blocked the socket is not written to; the poll for writing ends it.
- *   N3 a connection sends at most FLUSH_BUDGET in one turn, so that no reader holds the others up.
- */
+ *   N3 a connection sends at most FLUSH_BUDGET and FLUSH_SENDS times in one turn, so that no reader
+ *      holds the others up. */
 #include "conn_int.h"
 
 #include <errno.h>
@@ -22,6 +22,8 @@
 #include "transport.h"
 
 #define FLUSH_BUDGET (256u * 1024u)
+/* 64 sends of a turn: as many pipelined requests are answered before the others have their turn. */
+#define FLUSH_SENDS 64
 /* Four reads of a turn: the others wait meanwhile. */
 #define READS_PER_TURN 4
 /* 2 s: how long a client may take to see the end and close, so that what it still sends does not
@@ -196,6 +198,7 @@ static void say_bye(struct vg_conn *conn)
 static void send_all(struct vg_conn *conn)
 {
     size_t budget = FLUSH_BUDGET;
+    int sends = 0;
     while (!conn->is_closing && !conn->is_blocked) {
         conn->codec->ops->fill(conn->codec);
         if (conn->out.n == 0 || conn->is_closing)
@@ -209,10 +212,10 @@ static void send_all(struct vg_conn *conn)
         }
         vg_net_count(&conn->server->counts.bytes_out, (uint64_t)n);
         budget -= VG_MIN(budget, (size_t)n);
-        conn->is_blocked = is_blocked || (budget == 0 && conn->out.n);
+        conn->is_blocked = is_blocked;
         conn->codec->ops->sent(conn->codec, (size_t)n, is_blocked);
-        if (budget == 0 && !conn->is_blocked)
-            conn->is_blocked = true; /* what was written meanwhile waits for the next turn */
+        if (budget == 0 || ++sends == FLUSH_SENDS)
+            conn->is_blocked = true; /* what is left waits for the next turn */
     }
 }
 

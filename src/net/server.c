@@ -27,7 +27,7 @@ static void fill_limits(struct vg_http_limits *l)
     DEFAULT(handshakes, 1000);
     DEFAULT(streams, 1000);
     DEFAULT(resets_per_second, 200);
-    DEFAULT(read_ahead, 64u * 1024u);
+    DEFAULT(read_ahead, 16u * 1024u);
     DEFAULT(handshake_ms, 10000);
     DEFAULT(head_ms, 32000);
     DEFAULT(body_ms, 30000);

@@ -27,7 +27,7 @@ struct vg_http_limits {
     uint32_t resets_per_second; /* by the client of one HTTP/2 connection (200), also settings,
                                  * pings and empty frames: more means GOAWAY */
     size_t read_ahead;          /* bytes of further HTTP/1.1 requests, kept while one is answered
-                                 * (64 KiB) */
+                                 * (16 KiB) */
     uint64_t handshake_ms;      /* from accept to the end of the handshake (10 s) */
     uint64_t head_ms;           /* from its first byte to the end of the head (32 s) */
     uint64_t body_ms;           /* between two pieces of a body (30 s) */

@@ -222,6 +222,28 @@ static void a_client_that_vanishes_behind_what_is_not_read_cancels(void **state)
     close(fd);
 }
 
+static void a_long_pipeline_does_not_hold_the_loop(void **state)
+{
+    struct net_test *t = *state;
+    int fd = adopt(t);
+    char text[1000 * 31 + 1] = "";
+    for (size_t i = 0; i < 1000; i++)
+        memcpy(text + i * 31, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n", 31);
+    assert_int_equal(send(fd, text, sizeof text - 1, 0), sizeof text - 1);
+    int most = 0, turns = 0;
+    while (t->n_closed < 1000) {
+        int before = t->n_closed;
+        vg_loop_turn(t->loop, false);
+        while (recv(fd, text, sizeof text, MSG_DONTWAIT) > 0)
+            continue;
+        most = VG_MAX(most, t->n_closed - before);
+        turns++;
+    }
+    assert_true(most <= 65);
+    assert_true(turns >= 15);
+    close(fd);
+}
+
 static void events_of_one_turn_leave_together(void **state)
 {
     struct net_test *t = *state;
@@ -522,6 +544,7 @@ int main(void)
         T(a_client_that_does_not_read_is_cut),
         T(a_client_that_vanishes_cancels),
         T(a_client_that_vanishes_behind_what_is_not_read_cancels),
+        T(a_long_pipeline_does_not_hold_the_loop),
         T(events_of_one_turn_leave_together),
         T(draining_ends_when_the_last_exchange_does),
         T(freeing_a_server_cuts_its_exchanges),
