@@ -369,18 +369,45 @@ static int ensure_admin(const struct vg_pki_opts *o, const struct pair *ca, bool
     return r;
 }
 
+/* Certificates in PEM, one at least, and none that is damaged. */
+static bool is_bundle(struct vg_slice text)
+{
+    BIO *bio = BIO_new_mem_buf(text.p, (int)text.n);
+    X509 *cert;
+    size_t n = 0;
+    ERR_clear_error();
+    while (bio && (cert = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
+        X509_free(cert);
+        n++;
+    }
+    bool is_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    ERR_clear_error();
+    BIO_free(bio);
+    return n > 0 && is_end;
+}
+
+/* To what `to` holds already. */
+static int add_client_ca(const char *path, struct vg_buf *to, struct vg_status *reterr_status)
+{
+    size_t before = to->n;
+    int r = vg_read_file(path, to, reterr_status);
+    if (r < 0)
+        return vg_fail(reterr_status, r, "--client-ca-file: cannot read %s: %s", path,
+                       vg_err_text(r));
+    if (is_bundle(vg_slice(to->p + before, to->n - before)))
+        return 0;
+    return vg_fail(reterr_status, VIGIL_E_INVALID,
+                   "--client-ca-file: %s does not hold certificates in PEM", path);
+}
+
 /* Our own authority always counts: who can read its key can read the store too. */
 static int ensure_client_ca(const struct vg_pki_opts *o, struct vg_status *reterr_status)
 {
     VG_AUTO(buf) wanted = {0};
     VG_AUTO(buf) found = {0};
     int r = vg_data_dir_read(o->dir, VG_PKI_CA, &wanted, reterr_status);
-    if (r == 0 && o->client_ca_file) {
-        r = vg_read_file(o->client_ca_file, &wanted, reterr_status);
-        if (r < 0)
-            vg_fail(reterr_status, r, "--client-ca-file: cannot read %s: %s", o->client_ca_file,
-                    vg_err_text(r));
-    }
+    if (r == 0 && o->client_ca_file)
+        r = add_client_ca(o->client_ca_file, &wanted, reterr_status);
     if (r < 0)
         return r;
     if (vg_data_dir_read(o->dir, VG_PKI_CLIENT_CA, &found, NULL) == 0 &&

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "pki.h"
 
 #define NOW ((int64_t)1767225600) /* 2026-01-01 */
@@ -148,6 +149,30 @@ static void damage_is_mended(void **state)
     vg_data_dir_close(&d);
 }
 
+/* Else nobody would notice that its clients are strangers. */
+static void a_bundle_without_certificates_is_refused(void **state)
+{
+    struct vg_data_dir d = open_dir(*state);
+    struct vg_status status = {0};
+    bool changed;
+    ensure(&d, "127.0.0.1", NOW);
+    static const char *const names[] = {VG_PKI_CA, "pki/ca.key", "pki/damaged.crt"};
+    static const int expected[] = {0, VIGIL_E_INVALID, VIGIL_E_INVALID};
+    VG_AUTO(buf) text = {0};
+    assert_int_equal(vg_data_dir_read(&d, VG_PKI_CA, &text, NULL), 0);
+    assert_int_equal(vg_data_dir_read(&d, VG_PKI_CA, &text, NULL), 0);
+    text.p[text.n - 100] = '!'; /* the second one */
+    assert_int_equal(vg_data_dir_write(&d, names[2], vg_buf_slice(&text), VG_LAZY, NULL), 0);
+    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
+        char *path = vg_data_dir_path(&d, names[i]);
+        struct vg_pki_opts o = {
+            .dir = &d, .bind_address = "127.0.0.1", .client_ca_file = path, .now_s = NOW};
+        assert_int_equal(vg_pki_ensure(&o, &changed, &status), expected[i]);
+        vg_free(path);
+    }
+    vg_data_dir_close(&d);
+}
+
 static void the_kubeconfig_has_all_it_needs(void **state)
 {
     struct vg_data_dir d = open_dir(*state);
@@ -206,6 +231,7 @@ int main(void)
         TEST(certificates_say_who_and_for_what),
         TEST(what_is_good_stays_and_the_rest_is_renewed),
         TEST(damage_is_mended),
+        TEST(a_bundle_without_certificates_is_refused),
         TEST(the_kubeconfig_has_all_it_needs),
         TEST(a_directory_belongs_to_one_process),
         TEST(a_directory_open_to_others_is_closed_or_refused),
