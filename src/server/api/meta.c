@@ -120,6 +120,14 @@ static const struct {
     OWNER("uid", "types.UID"),     OWNER("controller", "bool"), OWNER("blockOwnerDeletion", "bool"),
 };
 
+static int owner_field(struct vg_slice key)
+{
+    for (int i = 0; i < OWNER_N; i++)
+        if (vg_slice_eq(key, vg_slice_str(owner_fields[i].name)))
+            return i;
+    return -1;
+}
+
 /* One owner, rewritten in order with the fields that must be there. */
 static int read_owner(struct reader *r, struct vg_json *v)
 {
@@ -127,10 +135,8 @@ static int read_owner(struct reader *r, struct vg_json *v)
     if (v->type != VG_JSON_NULL && v->type != VG_JSON_OBJECT)
         return refuse(r, v, "ObjectMeta.metadata.ownerReferences", "v1.OwnerReference");
     VG_JSON_FOREACH_MEMBER (m, v) {
-        int i = 0;
-        while (i < OWNER_N && !vg_slice_eq(vg_json_key(m), vg_slice_str(owner_fields[i].name)))
-            i++;
-        if (i == OWNER_N) {
+        int i = owner_field(vg_json_key(m));
+        if (i < 0) {
             if (note_unknown(r, "metadata.ownerReferences[].", vg_json_key(m)) < 0)
                 return -ENOMEM;
             continue;

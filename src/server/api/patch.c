@@ -211,7 +211,7 @@ static enum vg_verdict refuse_apply(struct patching *w, int err, const char *why
 static int with_rev(struct vg_change *c, const struct vg_body *cur, struct vg_json *ret)
 {
     struct vg_arena *a = &c->scratch;
-    struct vg_json meta;
+    struct vg_json meta = vg_json_object();
     struct vg_slice rev;
     int err = vg_json_top_copy(a, cur->root, ret);
     if (err == 0)

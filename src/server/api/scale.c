@@ -38,6 +38,8 @@ static int with_value(struct vg_arena *a, const struct vg_json *v, const char *p
     struct vg_slice step = step_of(path, &rest);
     const struct vg_json *given = vg_json_get(v, step);
     struct vg_json inner = vg_json_object();
+    if (VG_NEVER(!rest))
+        return VIGIL_E_INTERNAL;
     int err = vg_json_top_copy(a, v, ret);
     if (err == 0 && vg_json_is(given, VG_JSON_OBJECT))
         err = vg_json_top_copy(a, given, &inner);
@@ -103,6 +105,11 @@ static int label_terms(struct vg_arena *a, const struct vg_json *labels, struct 
     return 0;
 }
 
+static uint32_t count_of(const struct vg_json *v, enum vg_json_type type)
+{
+    return v && v->type == (uint8_t)type ? v->n : 0;
+}
+
 static int selector_text(struct vg_arena *a, const struct vg_kind_scale *scale,
                          const struct vg_json *selector, struct vg_slice *ret)
 {
@@ -110,12 +117,12 @@ static int selector_text(struct vg_arena *a, const struct vg_kind_scale *scale,
         scale->selector_is_map ? selector : vg_json_get_str(selector, "matchLabels");
     const struct vg_json *exprs =
         scale->selector_is_map ? NULL : vg_json_get_str(selector, "matchExpressions");
-    size_t most = (vg_json_is(labels, VG_JSON_OBJECT) ? labels->n : 0) +
-                  (vg_json_is(exprs, VG_JSON_ARRAY) ? exprs->n : 0);
+    uint32_t n_exprs = count_of(exprs, VG_JSON_ARRAY);
+    size_t most = (size_t)count_of(labels, VG_JSON_OBJECT) + n_exprs;
     struct terms t = {.v = vg_arena_array(a, struct vg_slice, most ? most : 1)};
     int err = t.v ? label_terms(a, labels, &t) : -ENOMEM;
-    for (uint32_t i = 0; vg_json_is(exprs, VG_JSON_ARRAY) && i < exprs->n && err == 0; i++)
-        err = expression_text(a, &exprs->items[i], &t.v[t.n++]);
+    for (uint32_t i = 0; i < n_exprs && err == 0; i++)
+        err = expression_text(a, vg_json_at(exprs, i), &t.v[t.n++]);
     if (err < 0)
         return err;
     if (t.n)

@@ -74,7 +74,7 @@ static struct vg_slice why_not(struct binding *w, const struct vg_body *cur)
     return err < 0 ? vg_slice(NULL, 0) : why;
 }
 
-/* A map with the members of another over it, sorted. */
+/* A map with the members of another over it; both are sorted, and so is what comes out. */
 static int overlay(struct vg_arena *a, struct vg_json **map, const struct vg_json *over)
 {
     if (!over || over->n == 0)
@@ -83,20 +83,24 @@ static int overlay(struct vg_arena *a, struct vg_json **map, const struct vg_jso
     if (!out)
         return -ENOMEM;
     *out = vg_json_object();
-    uint32_t i = 0, k = 0, n = *map ? (*map)->n : 0;
-    while (i < n || k < over->n) {
-        const struct vg_json_member *x = i < n ? &(*map)->members[i] : NULL;
-        const struct vg_json_member *y = k < over->n ? &over->members[k] : NULL;
-        int c = !x ? 1 : !y ? -1 : vg_slice_cmp(vg_json_key(x), vg_json_key(y));
-        const struct vg_json_member *m = c < 0 ? x : y;
-        i += c <= 0;
-        k += c >= 0;
-        int err = vg_json_object_add(a, out, vg_json_key(m), m->value);
-        if (err < 0)
-            return err;
+    uint32_t i = 0, n = *map ? (*map)->n : 0;
+    int err = 0;
+    VG_JSON_FOREACH_MEMBER (y, over) {
+        int c = -1;
+        while (i < n && err == 0 &&
+               (c = vg_slice_cmp(vg_json_key(&(*map)->members[i]), vg_json_key(y))) < 0) {
+            const struct vg_json_member *x = &(*map)->members[i++];
+            err = vg_json_object_add(a, out, vg_json_key(x), x->value);
+        }
+        i += i < n && c == 0;
+        if (err == 0)
+            err = vg_json_object_add(a, out, vg_json_key(y), y->value);
     }
+    for (; i < n && err == 0; i++)
+        err =
+            vg_json_object_add(a, out, vg_json_key(&(*map)->members[i]), (*map)->members[i].value);
     *map = out;
-    return 0;
+    return err;
 }
 
 static int text_member(struct vg_arena *a, struct vg_json *obj, const char *name, struct vg_slice s)
@@ -261,8 +265,8 @@ static int begin_eviction(struct vg_api_call *call, struct vg_deletion *d,
 {
     const struct vg_target *t = call->target;
     struct vg_body_type type = vg_body_type_of(t);
-    struct vg_write_opts opts;
-    struct vg_body body;
+    struct vg_write_opts opts = {0};
+    struct vg_body body = {0};
     int err = vg_write_opts_read(call, "CreateOptions", &opts, ret);
     if (err == 0)
         err = vg_body_read(call, &type, opts.fields, &body, ret);
@@ -320,9 +324,11 @@ static const struct vg_kind *bound_kind(const struct vg_target *t)
 void vg_api_create_sub(struct vg_api_call *call)
 {
     const struct vg_target *t = call->target;
-    const struct vg_kind *kind = t->sub ? t->kind : bound_kind(t);
-    if (kind && (!t->sub || t->sub->type == VG_SUB_BINDING))
-        create_binding(call, kind);
+    const struct vg_kind *bound = t->sub ? NULL : bound_kind(t);
+    if (bound)
+        create_binding(call, bound);
+    else if (t->sub && t->sub->type == VG_SUB_BINDING)
+        create_binding(call, t->kind);
     else if (t->sub && t->sub->type == VG_SUB_EVICTION)
         create_eviction(call);
     else
