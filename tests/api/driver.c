@@ -233,7 +233,9 @@ static void close_loop(struct vg_adrv_loop *l)
     vg_loop_stop(l->loop);
     vg_api_loop_drain(l->api);
     vg_http_server_free(l->server);
-    for (int i = 0; i < 100; i++) /* what storage and workers still owe */
+    while (!vg_api_loop_is_idle(l->api)) /* what storage and workers still owe */
+        vg_loop_turn(l->loop, true);
+    for (int i = 0; i < 100; i++) /* and what follows from it */
         vg_loop_turn(l->loop, false);
     vg_api_loop_close(l->api);
     vg_loop_turn(l->loop, false);

@@ -81,7 +81,7 @@ void vg_api_loop_close(struct vg_api_loop *l)
 {
     if (!l)
         return;
-    assert(vg_list_is_empty(&l->calls));
+    assert(vg_api_loop_is_idle(l));
     vg_cache_port_close(l->port);
     vg_json_scratch_done(&l->scratch);
     vg_obj_sealed_done(&l->sealed);
@@ -91,6 +91,11 @@ void vg_api_loop_close(struct vg_api_loop *l)
 void vg_api_loop_drain(struct vg_api_loop *l)
 {
     vg_cache_port_drain(l->port);
+}
+
+bool vg_api_loop_is_idle(const struct vg_api_loop *l)
+{
+    return vg_list_is_empty(&l->calls);
 }
 
 struct vg_cache_port *vg_api_loop_port(struct vg_api_loop *l)

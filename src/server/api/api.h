@@ -46,6 +46,7 @@ VG_CHECK int vg_api_loop_open(struct vg_api *api, struct vg_loop *loop,
 void vg_api_loop_close(struct vg_api_loop *l);
 /* End every watch, bookmarks first. */
 void vg_api_loop_drain(struct vg_api_loop *l);
+bool vg_api_loop_is_idle(const struct vg_api_loop *l); /* no call is under way */
 struct vg_cache_port *vg_api_loop_port(struct vg_api_loop *l);
 
 /* What cacher opts need to make forms (PartialObjectMetadata ...): give it to vg_cacher_open. */
