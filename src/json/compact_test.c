@@ -14,13 +14,13 @@ static bool is_compact(const char *text)
 static void the_usual_is_compact(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"{}",
-                                        "[]",
-                                        "\"a b\"",
-                                        "{\"a\":[1,-2.5e3,true,null,\"x y\"],\"b\":{\"c\":\"d\"}}",
-                                        "\"line\\nbreak \\\"quoted\\\" \\\\ \\t\"",
-                                        "{\"a long key that goes over the edge of a block of "
-                                        "bytes\":\"and a text \\\" of several\"}"};
+    static const char *const texts[] = {
+        "{}",
+        "[]",
+        "\"a b\"",
+        "{\"a\":[1,-2.5e3,true,null,\"x y\"],\"b\":{\"c\":\"d\"}}",
+        "\"line\\nbreak \\\"quoted\\\" \\\\ \\t\"",
+        "{\"a key that is longer than a block\":\"a text \\\" of several\"}"};
     for (size_t i = 0; i < VG_ARRAY_LEN(texts); i++)
         assert_true(is_compact(texts[i]));
 }

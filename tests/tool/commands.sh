@@ -91,7 +91,7 @@ out_has '{"type":"update","sub":0,"key":"/cas","revision":11,'
 out_has '"value":"newer","previousRevision":10}'
 
 # A time to live: the watch sees the end of it, and so does whoever opens the store later.
-ok put --ttl 100ms /short lived
+ok put --ttl 3s /short lived
 ok get --output json /short
 out_has '"expires":"20'
 ok watch --from 14 --count 1 /short
