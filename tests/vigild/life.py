@@ -168,6 +168,16 @@ def test_a_configuration_file(case):
     equal((lines[0]["verb"], lines[0]["target"], lines[0]["user"]), ("GET", "/livez", "kubernetes-admin"))
 
 
+def test_events_go_when_their_time_is_over(case):
+    v = case.start("--event-ttl", "1s")
+    path = "/api/v1/namespaces/default/events"
+    made = v.ask(path, "POST", body={"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}})
+    equal(made.status, 201, made.text)
+    equal(v.ask(CONFIGMAPS, "POST", body={"metadata": {"name": "stays"}}).status, 201)
+    wait_for("the event to go", lambda: v.ask(path + "/e").status == 404)
+    equal(v.ask(CONFIGMAPS + "/stays").status, 200)
+
+
 def test_quiet_by_default(case):
     v = case.start()
     for _ in range(5):

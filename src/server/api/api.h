@@ -32,6 +32,7 @@ struct vg_api_opts {
     struct vg_metrics *metrics;     /* NULL: not counted */
     uint64_t request_timeout_ms;    /* 0 = 60 s */
     uint64_t min_request_timeout_s; /* of watches without timeoutSeconds: 0 = 1800 */
+    uint64_t event_ttl_ms;          /* of kinds with a time to live: 0 = what the table says */
     size_t body_max;                /* 0 = 3145728 */
     uint64_t seed;                  /* of jitter and names; 0 = random */
     const char *git_version;        /* /version; NULL = "v1.36.4+vigil" */

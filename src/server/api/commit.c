@@ -147,13 +147,21 @@ static void on_txn(struct vg_store_req *req)
     finish(c, c->verdict);
 }
 
+static uint64_t ttl_of(const struct vg_change *c)
+{
+    uint64_t wanted = c->call->loop->api->opts.event_ttl_ms;
+    if (c->verdict != VG_CHANGE_PUT || c->kind->ttl_s == 0)
+        return 0;
+    return wanted ? wanted : c->kind->ttl_s * 1000;
+}
+
 static void submit(struct vg_change *c, struct vg_rec *take_rec)
 {
     c->op = (struct vg_op){
         .type = c->verdict == VG_CHANGE_PUT ? VG_OP_PUT : VG_OP_DELETE,
         .rec = take_rec,
         .expect = c->cur ? c->cur->rev : 0,
-        .ttl_ms = c->verdict == VG_CHANGE_PUT ? c->kind->ttl_s * 1000 : 0,
+        .ttl_ms = ttl_of(c),
     };
     c->txn = (struct vg_txn){
         .req = {.loop = c->call->loop->loop, .done = on_txn},

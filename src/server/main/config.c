@@ -99,6 +99,8 @@ static const struct vg_flag store_flags[] = {
      "resource[.group]#size,...; size 0: no cache for\nthat kind"},
     {"watch-cache-window", "DURATION", VG_FLAG_DURATION, AT(watch_cache_window_ms), "1m15s", 1000,
      0, "history kept in memory at least; older is read\nfrom the store"},
+    {"event-ttl", "DURATION", VG_FLAG_DURATION, AT(event_ttl_ms), "1h0m0s", 1000, 0,
+     "how long events are kept"},
     {"etcd-compaction-interval", "DURATION", VG_FLAG_DURATION, AT(compaction_ms), "5m0s", 0, 0,
      "history kept in the store at least; 0 = for ever"},
     {"unsafe-no-fsync", NULL, VG_FLAG_BOOL, AT(unsafe_no_fsync), "false", 0, 0,
