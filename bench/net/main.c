@@ -127,9 +127,9 @@ int main(int argc, char **argv)
     struct rlimit files = {n * 8 + 100, n * 8 + 100};
     setrlimit(RLIMIT_NOFILE, &files);
     make_certificate(bench_scratch("/tmp"), bench_cert, bench_key, sizeof bench_cert);
+    struct wire *wire;
     /* cppcheck-suppress invalidFunctionArg */
-    struct wire *wire =
-        mmap(NULL, sizeof *wire, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    wire = mmap(NULL, sizeof *wire, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct side plain = {ours_new(false, n), floor_new(false, n)};
     struct side tls = {ours_new(true, n), floor_new(true, n)};
     struct door doors[] = {{ours_port(plain.ours), false, true},
