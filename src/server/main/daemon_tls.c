@@ -96,12 +96,15 @@ int vg_daemon_write_kubeconfig(struct vg_daemon *d, struct vg_status *reterr_sta
 
 /* ---- while it runs ---- */
 
-static void reload_tls(struct vg_daemon *d)
+/* Serve with the files as they are now, made anew where that was needed. */
+static void use_certificates(struct vg_daemon *d, bool only_if_changed)
 {
     const struct vg_log *log = vg_daemon_logger(d, VG_LOG_MAIN);
     struct vg_status status = {0};
-    bool changed;
+    bool changed = false;
     int r = make_certificates(d, &changed, &status);
+    if (r == 0 && !changed && only_if_changed)
+        return;
     if (r == 0)
         r = vg_tls_reload(d->tls, &status);
     if (r == 0)
@@ -131,17 +134,11 @@ static void reload_tokens(struct vg_daemon *d)
 
 void vg_daemon_reload(struct vg_daemon *d)
 {
-    reload_tls(d);
+    use_certificates(d, false);
     reload_tokens(d);
 }
 
 void vg_daemon_renew(struct vg_daemon *d)
 {
-    struct vg_status status = {0};
-    bool changed = false;
-    int r = make_certificates(d, &changed, &status);
-    if (r < 0)
-        vg_error(vg_daemon_logger(d, VG_LOG_MAIN), "renewal_failed", "why=%s", status.message);
-    else if (changed)
-        reload_tls(d);
+    use_certificates(d, true);
 }
