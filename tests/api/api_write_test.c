@@ -92,7 +92,8 @@ static void expect(const char *pointer, const char *value)
 static int setup(void **state)
 {
     (void)state;
-    struct vg_adrv_opts opts = {.engine = engine, .storage = {.unsafe_no_fsync = true}};
+    struct vg_adrv_opts opts = {
+        .engine = engine, .n_loops = 2, .storage = {.unsafe_no_fsync = true}};
     vg_arena_init(&arena, 0, 0);
     vg_adrv_open(&d, &opts);
     post("/api/v1/namespaces", "{\"metadata\":{\"name\":\"ns\"}}", 201);
@@ -466,6 +467,41 @@ static void pods_go_gracefully(void **state)
     get(PODS "/p", 404);
 }
 
+static void *make_and_delete(void *arg)
+{
+    struct patcher *p = arg;
+    struct vg_reply r = {0};
+    for (int i = 0; i < 60; i++) {
+        vg_adrv_request(&d, "POST", PODS, JSON, "{\"metadata\":{\"name\":\"r\"}}", &r);
+        if (r.status != 201 && r.status != 409)
+            p->status = r.status;
+        vg_adrv_request(&d, "DELETE", p->first % 2 ? PODS "/r" : PODS, NULL, NULL, &r);
+        if (r.status != 200 && r.status != 404)
+            p->status = r.status;
+    }
+    vg_reply_done(&r);
+    return NULL;
+}
+
+/* Views of the cache that are a moment old meet deletes in two steps. */
+static void deletes_may_race(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    struct patcher p[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        p[i] = (struct patcher){.first = i, .status = 200};
+        assert_int_equal(pthread_create(&threads[i], NULL, make_and_delete, &p[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(p[i].status, 200);
+    }
+    erase(PODS, NULL, 200);
+    get(PODS "/r", 404);
+}
+
 static void collections_go_by_selector(void **state)
 {
     (void)state;
@@ -622,6 +658,7 @@ int main(int argc, char **argv)
         TEST(deletes_answer_as_the_kind_says),
         TEST(propagation_adds_finalizers),
         TEST(pods_go_gracefully),
+        TEST(deletes_may_race),
         TEST(collections_go_by_selector),
         TEST(string_data_goes_into_data),
         TEST(pods_are_bound_once),

@@ -22,7 +22,7 @@ import sys
 SERVED = ("/api/v1/", "/apis/apps/v1/", "/apis/batch/v1/", "/apis/coordination.k8s.io/v1/")
 NAMESPACE = "veci-ns"
 # Raise it when more agree.
-AGREE_MIN = 1081
+AGREE_MIN = 1086
 # No vectors: skipped, as ctest is told.
 SKIPPED = 77
 # Differences that are expected for now, and what will end them.

@@ -273,9 +273,11 @@ void vg_change_start(struct vg_change *c)
         read_storage(c);
 }
 
-void vg_change_again(struct vg_change *c)
+void vg_change_drop(struct vg_change *c)
 {
-    decide(c);
+    c->verdict = VG_CHANGE_DELETE;
+    c->tries = 0;
+    drop(c);
 }
 
 void vg_change_release(struct vg_change *c)

@@ -267,19 +267,28 @@ static enum vg_verdict decide_namespace(struct vg_deletion *d, struct vg_body *c
     return err < 0 ? vg_change_refuse(c, err) : write_mark(c, cur->root, &cur->meta);
 }
 
+/* Is this still the object that we marked? */
+static bool is_marked(const struct vg_deletion *d)
+{
+    struct vg_obj_header a, b;
+    vg_obj_header_read(vg_rec_header(d->marked), vg_rec_value(d->marked), &a);
+    vg_obj_header_read(vg_rec_header(d->change.cur), vg_rec_value(d->change.cur), &b);
+    return vg_slice_eq(vg_obj_uid(&a), vg_obj_uid(&b));
+}
+
 static enum vg_verdict make(struct vg_change *c)
 {
     struct vg_deletion *d = VG_CONTAINER_OF(c, struct vg_deletion, change);
     struct vg_body cur;
+    /* Somebody else was faster with what we had marked: that is fine too. */
+    if (d->marked && (!c->cur || !is_marked(d))) {
+        c->cur = vg_rec_unref(c->cur);
+        return VG_CHANGE_NONE;
+    }
     if (!c->cur) {
-        /* Somebody else was faster with what we had only marked: that is fine too. */
-        if (d->drops_next)
-            return VG_CHANGE_NONE;
         vg_status_not_found(&c->call->arena, &c->status, c->kind, c->name);
         return VG_CHANGE_FAIL;
     }
-    if (d->drops_next && c->tries == 0)
-        return VG_CHANGE_DELETE;
     d->drops_next = false;
     if (vg_change_load(c, &cur) < 0 || check_preconditions(d, &cur.meta) < 0)
         return VG_CHANGE_FAIL;
@@ -290,16 +299,15 @@ static enum vg_verdict make(struct vg_change *c)
 static void on_changed(struct vg_change *c)
 {
     struct vg_deletion *d = VG_CONTAINER_OF(c, struct vg_deletion, change);
-    bool goes_on = d->drops_next && c->verdict == VG_CHANGE_PUT && !c->is_dry_run;
-    if (goes_on && !c->call->is_closed) {
-        c->tries = 0;
+    if (d->drops_next && c->verdict == VG_CHANGE_PUT && !c->is_dry_run) {
         d->opts.has_rev = false; /* it held when the object was marked */
+        vg_rec_unref(d->marked);
         d->marked = vg_rec_ref(c->cur);
-        vg_change_again(c);
+        vg_change_drop(c); /* also when the client has left: a marked object shall not stay */
         return;
     }
     d->is_deleted = c->verdict == VG_CHANGE_DELETE;
-    if (c->verdict == VG_CHANGE_NONE && !c->cur) {
+    if (d->marked && c->verdict == VG_CHANGE_NONE && !c->cur) {
         d->is_deleted = true;
         c->out = d->marked;
         c->rev = d->marked->rev;

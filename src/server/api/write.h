@@ -137,8 +137,9 @@ struct vg_change {
     vg_rev rev;                  /* to show with it */
 };
 void vg_change_start(struct vg_change *c);
-/* Once more, with what the last round left as current: for a delete in two steps. */
-void vg_change_again(struct vg_change *c);
+/* After a put: remove what it left, whether or not anybody waits. For a delete in two steps; make
+ * is asked only if another write came between. */
+void vg_change_drop(struct vg_change *c);
 /* Drops references and scratch. Answers are given before. */
 void vg_change_release(struct vg_change *c);
 /* The usual done: answer with the object (or the refusal), release. */
