@@ -214,6 +214,8 @@ void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts)
                                           .on_progress = on_progress,
                                           .on_closed = on_closed,
                                           .arg = d};
+    if (opts->handler)
+        d->handler = *opts->handler;
     struct vg_http_shared_opts ho = {.limits = opts->limits, .handler = &d->handler};
     must(vg_http_shared_new(&ho, &d->shared), "http");
     must(vg_listener_open("127.0.0.1", 0, &d->listener, &why), "listener");
@@ -222,6 +224,8 @@ void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts)
     d->loops = vg_calloc(d->n_loops, sizeof *d->loops);
     for (size_t i = 0; i < d->n_loops; i++)
         open_loop(d, i);
+    for (size_t i = 0; i < d->n_loops && opts->on_loop; i++)
+        opts->on_loop(opts->on_loop_arg, d->loops[i].loop, d->loops[i].api);
     for (size_t i = 0; i < d->n_loops; i++)
         must(vg_loop_start(d->loops[i].loop, "serve"), "thread");
 }

@@ -37,6 +37,11 @@ struct vg_adrv_opts {
     struct vg_api_opts api;         /* limits alone */
     struct vg_http_limits limits;
     bool is_cold; /* the cache gets no turn until vg_adrv_warm */
+    /* Serve through another handler than the driver's; it is told of each loop before the first one
+     * serves. Both NULL: the driver's own. */
+    const struct vg_http_handler *handler;
+    void (*on_loop)(void *arg, struct vg_loop *loop, struct vg_api_loop *api);
+    void *on_loop_arg;
 };
 /* The cache is ready when it returns. opts may be NULL. */
 void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts);
