@@ -607,6 +607,10 @@ static void yaml_bodies_are_read(void **state)
                         "299 - \"line 6: key \\\"k\\\" already set in map\"");
     ask("POST", CONFIGS, "Content-Type: application/vnd.kubernetes.protobuf\r\n", "k8s");
     expect_status(415);
+    assert_non_null(strstr(reply.body.p, "protobuf bodies"));
+    ask("POST", CONFIGS, "Content-Type: text/plain\r\n", "{}");
+    expect_status(415);
+    assert_non_null(strstr(reply.body.p, "application/vnd.kubernetes.protobuf"));
 }
 
 /* Clients give up on header lines of 64 KiB. */

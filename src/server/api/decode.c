@@ -16,9 +16,13 @@ static const char *const other_kinds[] = {"List",          "Status",        "Del
                                           "PatchOptions",  "GetOptions",    "ListOptions",
                                           "Binding",       "APIGroup",      "SerializedReference"};
 
-#define ACCEPTED "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 #define UNKNOWN_FORMAT                                                                             \
-    "the body of the request was in an unknown format - accepted media types include: " ACCEPTED
+    "the body of the request was in an unknown format - accepted media types include: "            \
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+/* What `kubectl create KIND` meets; the list above would send it in circles. */
+#define NO_PROTOBUF                                                                                \
+    "vigil does not read protobuf bodies yet: send application/json or application/yaml (kubectl " \
+    "create -f does)"
 /* Bytes of a body that are shown when it is not understood. */
 #define SUMMARY_MAX 30u
 
@@ -78,7 +82,7 @@ bool vg_media_type_parse(struct vg_slice text, char buf[VG_MEDIA_TYPE_MAX], stru
     return true;
 }
 
-int vg_body_format(const struct vg_http_exchange *x, enum vg_body_format *ret)
+static int find_format(const struct vg_http_exchange *x, enum vg_body_format *ret)
 {
     char buf[VG_MEDIA_TYPE_MAX];
     struct vg_slice text = vg_http_field(x, "content-type"), type;
@@ -95,6 +99,16 @@ int vg_body_format(const struct vg_http_exchange *x, enum vg_body_format *ret)
     *ret = VG_BODY_PROTOBUF;
     bool is_known = vg_slice_eq(type, VG_SLICE_LIT("application/vnd.kubernetes.protobuf"));
     return is_known ? 0 : VIGIL_E_UNSUPPORTED;
+}
+
+int vg_body_format(struct vg_api_call *call, enum vg_body_format *ret,
+                   struct vg_api_status *ret_status)
+{
+    bool is_known = find_format(call->x, ret) == 0;
+    if (is_known && *ret != VG_BODY_PROTOBUF)
+        return 0;
+    vg_status_unsupported_media(&call->arena, ret_status, is_known ? NO_PROTOBUF : UNKNOWN_FORMAT);
+    return VIGIL_E_INVALID;
 }
 
 /* ---- texts to trees ---- */
@@ -420,10 +434,8 @@ int vg_body_read(struct vg_api_call *call, const struct vg_body_type *type,
     struct decoding d = {
         .call = call, .type = type, .text = vg_http_request(call->x)->body, .status = ret_status};
     enum vg_body_format format;
-    if (vg_body_format(call->x, &format) < 0 || format == VG_BODY_PROTOBUF) {
-        vg_status_unsupported_media(&call->arena, ret_status, UNKNOWN_FORMAT);
+    if (vg_body_format(call, &format, ret_status) < 0)
         return VIGIL_E_INVALID;
-    }
     struct vg_status why;
     struct vg_json *root = NULL;
     d.is_yaml = format == VG_BODY_YAML;

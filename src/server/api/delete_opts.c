@@ -212,13 +212,8 @@ int vg_delete_opts_read(struct vg_api_call *call, struct vg_delete_opts *ret,
     struct vg_slice body = vg_http_request(call->x)->body;
     enum vg_body_format format = VG_BODY_JSON;
     *ret = (struct vg_delete_opts){0};
-    if (body.n && (vg_body_format(call->x, &format) < 0 || format == VG_BODY_PROTOBUF)) {
-        vg_status_unsupported_media(
-            &call->arena, ret_status,
-            "the body of the request was in an unknown format - accepted media types include: "
-            "application/json, application/yaml, application/vnd.kubernetes.protobuf");
+    if (body.n && vg_body_format(call, &format, ret_status) < 0)
         return VIGIL_E_INVALID;
-    }
     return conclude(&r, body.n ? read_body(&r, body, format) : read_query(&r), ret_status);
 }
 

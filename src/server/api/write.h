@@ -72,8 +72,9 @@ VG_CHECK int vg_members_read(struct vg_arena *a, struct vg_json *root, const str
                              struct vg_json *unknown, struct vg_status *reterr_status);
 
 enum vg_body_format { VG_BODY_JSON, VG_BODY_YAML, VG_BODY_PROTOBUF };
-/* 0; VIGIL_E_UNSUPPORTED: another type. Missing is JSON. */
-VG_CHECK int vg_body_format(const struct vg_http_exchange *x, enum vg_body_format *ret);
+/* By the Content-Type; missing is JSON. 0: JSON or YAML; VIGIL_E_INVALID with the 415. */
+VG_CHECK int vg_body_format(struct vg_api_call *call, enum vg_body_format *ret,
+                            struct vg_api_status *ret_status);
 /* Text as a tree. 0; VIGIL_E_INVALID with a sentence as the original has it; -ENOMEM. dups may be
  * NULL: the last wins. */
 VG_CHECK int vg_body_parse(struct vg_api_loop *l, struct vg_arena *a, struct vg_slice text,
