@@ -7,8 +7,8 @@
 int main(int argc, char **argv)
 {
     struct vg_adrv d;
-    struct vg_adrv_opts opts = {.engine = argc > 1 ? argv[1] : "mem",
-                                .storage = {.unsafe_no_fsync = true}};
+    struct vg_adrv_opts opts = {
+        .engine = argc > 1 ? argv[1] : "mem", .n_loops = 2, .storage = {.unsafe_no_fsync = true}};
     vg_adrv_open(&d, &opts);
     printf("port %u\n", d.port);
     fflush(stdout);
