@@ -280,6 +280,17 @@ bool vg_conn_cut_handshake(struct vg_http_server *s)
     return true;
 }
 
+/* A client whose certificate is refused learns why from the alert; with the connection cut at once
+ * it would see no more than a reset. */
+static void turn_away(struct vg_conn *conn)
+{
+    end_handshake(conn, false);
+    vg_net_count(&conn->server->counts.open_tls, UINT64_MAX); /* -1 */
+    vg_tls_session_free(vg_steal(conn->tls));                 /* what comes is dropped unread */
+    conn->is_finishing = true;
+    say_bye(conn);
+}
+
 static void handshake(struct vg_conn *conn)
 {
     bool wants_write = false;
@@ -294,7 +305,10 @@ static void handshake(struct vg_conn *conn)
     if (r < 0) {
         vg_debug(conn->server->log, "handshake_failed", "peer=%s reason=%s", conn->peer.address,
                  vg_tls_session_why(conn->tls));
-        vg_conn_close(conn, r);
+        if (conn->is_handshaking && vg_tls_session_has_refused(conn->tls))
+            turn_away(conn);
+        else
+            vg_conn_close(conn, r);
     }
 }
 

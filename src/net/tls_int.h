@@ -14,6 +14,8 @@ void vg_tls_session_free(struct vg_tls_session *s);
 /* 1: done. 0: wait for the socket, to write when *ret_wants_write. Negative: it failed. */
 VG_CHECK int vg_tls_session_handshake(struct vg_tls_session *s, bool *ret_wants_write);
 const char *vg_tls_session_why(const struct vg_tls_session *s); /* it failed; for the log */
+/* It failed because of the other side's certificate. */
+bool vg_tls_session_has_refused(const struct vg_tls_session *s);
 /* After the handshake. */
 bool vg_tls_session_is_h2(const struct vg_tls_session *s);
 const struct vg_tls_identity *vg_tls_session_identity(const struct vg_tls_session *s);

@@ -76,6 +76,11 @@ const char *vg_tls_session_why(const struct vg_tls_session *s)
     return s->why ? s->why : "ended by the client";
 }
 
+bool vg_tls_session_has_refused(const struct vg_tls_session *s)
+{
+    return s->is_broken && SSL_get_verify_result(s->ssl) != X509_V_OK;
+}
+
 bool vg_tls_session_is_h2(const struct vg_tls_session *s)
 {
     return s->is_h2;

@@ -21,6 +21,7 @@ struct tls_test {
     struct vg_tls *tls;
     int fd;
     SSL *ssl;
+    int last_reason; /* of what hear met at the end */
 };
 
 static const struct tls_test_cert ca_cert = {.cn = "test-ca", .is_ca = true};
@@ -122,6 +123,7 @@ static char *hear(struct tls_test *t, const char *want)
         while (SSL_read_ex(t->ssl, got + n, sizeof got - 1 - n, &r) == 1)
             n += r;
         int e = SSL_get_error(t->ssl, 0);
+        t->last_reason = ERR_GET_REASON(ERR_peek_last_error());
         ERR_clear_error();
         got[n] = 0;
         if (want && n >= strlen(want) && strcmp(got + n - strlen(want), want) == 0)
@@ -229,8 +231,10 @@ static void certificates_that_are_not_good_for_clients_are_refused(void **state)
         dial(t, &bad[i], H1);
         int r = shake(t); /* TLS 1.3: the client learns of it when it reads */
         if (r == 1) {
+            net_turns(&t->net, 5);
             say(t, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
             assert_string_equal(hear(t, NULL), "");
+            assert_true(t->last_reason > SSL_AD_REASON_OFFSET); /* an alert */
         }
         hang_up(t);
         tls_test_free(&bad[i]);
