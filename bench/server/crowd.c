@@ -21,6 +21,7 @@ struct reader {
 };
 
 struct crowd {
+    char unused[1]; /* what comes is dropped by the kernel and never written here */
     int epoll;
     size_t n, max;
     struct reader *readers;
@@ -33,7 +34,7 @@ struct crowd {
 static void take(struct crowd *c, struct reader *r)
 {
     for (;;) {
-        ssize_t n = recv(r->fd, NULL, TAKE_BYTES, MSG_TRUNC | MSG_DONTWAIT);
+        ssize_t n = recv(r->fd, c->unused, TAKE_BYTES, MSG_TRUNC | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)

@@ -10,8 +10,8 @@
 struct pod {
     uint32_t id, node, version;
 };
-/* Its JSON replaces what `out` held. */
-void pod_write(struct vg_buf *out, struct pod pod);
+/* Its JSON replaces what `b` held. */
+void pod_write(struct vg_buf *b, struct pod pod);
 void pod_path(char *path, size_t n, uint32_t id);
 
 /* Make the namespace, then pods 0 to n-1 on nodes id % nodes, by several connections. */

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -32,8 +33,8 @@ static void make_create(struct vg_buf *out, uint64_t n)
     char body[1400];
     int len = snprintf(body, sizeof body,
                        "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
-                       "\"c-%llu\",\"namespace\":\"" PODS_NS "\"},\"data\":{\"k\":\"%s\"}}",
-                       (unsigned long long)(name_base + n), filler);
+                       "\"c-%" PRIu64 "\",\"namespace\":\"" PODS_NS "\"},\"data\":{\"k\":\"%s\"}}",
+                       name_base + n, filler);
     must(vg_buf_printf(out,
                        "POST /api/v1/namespaces/" PODS_NS
                        "/configmaps HTTP/1.1\r\nHost: localhost\r\n"
@@ -130,8 +131,7 @@ static double rate(struct load_plan plan)
     load_run(&plan, &r);
     name_base += r.answers + r.refused;
     if (r.refused > 0)
-        bench_die("%llu of %llu creates were refused", (unsigned long long)r.refused,
-                  (unsigned long long)(r.answers + r.refused));
+        bench_die("%" PRIu64 " creates were refused, %" PRIu64 " were not", r.refused, r.answers);
     return (double)r.answers / r.secs;
 }
 

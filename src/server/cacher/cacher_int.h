@@ -23,7 +23,7 @@ struct vg_watch_cache {
     bool is_touched;            /* by the batch under construction */
     struct vg_list touched;     /* link while it is */
     _Atomic uint64_t digests, digest_failures;
-    struct vg_mutex mu;         /* rank CACHE: all below; the feed alone changes them */
+    struct vg_mutex mu; /* rank CACHE: all below; the feed alone changes them */
     struct vg_history history;
     uint64_t published; /* changes below this sequence may be read */
     struct vg_root *root, *trigger_root;
