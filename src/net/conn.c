@@ -453,25 +453,6 @@ void vg_conn_close_all(struct vg_http_server *s, int err)
         tear_down(VG_CONTAINER_OF(n, struct vg_conn, link), err);
 }
 
-void vg_conn_drain_all(struct vg_http_server *s)
-{
-    VG_LIST_FOREACH (n, &s->conns) {
-        struct vg_conn *conn = VG_CONTAINER_OF(n, struct vg_conn, link);
-        if (conn->codec && !conn->is_closing && !conn->is_finishing)
-            conn->codec->ops->drain(conn->codec);
-    }
-}
-
-bool vg_conn_all_have_finished(const struct vg_http_server *s)
-{
-    for (const struct vg_list *n = s->conns.next; n != &s->conns; n = n->next) {
-        const struct vg_conn *conn = VG_CONTAINER_OF(n, struct vg_conn, link);
-        if (conn->codec && !conn->is_lingering)
-            return false;
-    }
-    return true;
-}
-
 /* ---- for tests and fuzzers ---- */
 
 int vg_conn_new_detached(struct vg_http_server *s, struct vg_conn **ret_conn)

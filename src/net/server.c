@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "conn_int.h"
 #include "listener_int.h"
 #include "request.h"
 
@@ -191,11 +192,22 @@ void vg_net_leave(struct vg_http_server *s, struct vg_net_address *address)
 
 /* ---- one loop's server ---- */
 
+/* None that can still bring a request, or has something left to say. */
+static bool all_have_finished(const struct vg_http_server *s)
+{
+    for (const struct vg_list *n = s->conns.next; n != &s->conns; n = n->next) {
+        const struct vg_conn *conn = VG_CONTAINER_OF(n, struct vg_conn, link);
+        if (conn->codec && !conn->is_lingering)
+            return false;
+    }
+    return true;
+}
+
 static void on_turn_end(uv_prepare_t *handle)
 {
     struct vg_http_server *s = VG_CONTAINER_OF(handle, struct vg_http_server, turn_end);
     vg_conn_flush_dirty(s);
-    if (!s->drained || s->n_exchanges || !vg_conn_all_have_finished(s))
+    if (!s->drained || s->n_exchanges || !all_have_finished(s))
         return;
     void (*drained)(void *arg) = s->drained;
     s->drained = NULL;
@@ -284,13 +296,22 @@ int vg_http_server_adopt(struct vg_http_server *s, int take_fd, struct vg_tls *t
     return vg_conn_open(s, take_fd, tls, address);
 }
 
+static void drain_all(struct vg_http_server *s)
+{
+    VG_LIST_FOREACH (n, &s->conns) {
+        struct vg_conn *conn = VG_CONTAINER_OF(n, struct vg_conn, link);
+        if (conn->codec && !conn->is_closing && !conn->is_finishing)
+            conn->codec->ops->drain(conn->codec);
+    }
+}
+
 void vg_http_server_drain(struct vg_http_server *s, void (*done)(void *arg), void *arg)
 {
     s->is_draining = true;
     s->drained = done;
     s->drained_arg = arg;
     vg_listening_close_all(s);
-    vg_conn_drain_all(s);
+    drain_all(s);
 }
 
 size_t vg_http_server_connections(const struct vg_http_server *s)

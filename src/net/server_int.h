@@ -103,9 +103,6 @@ bool vg_conn_cut_handshake(struct vg_http_server *s);
 void vg_conn_flush_dirty(struct vg_http_server *s);
 /* Cut every connection. */
 void vg_conn_close_all(struct vg_http_server *s, int err);
-void vg_conn_drain_all(struct vg_http_server *s);
-/* None that can still bring a request, or has something left to say. */
-bool vg_conn_all_have_finished(const struct vg_http_server *s);
 /* A handle of the server has been closed; the last one frees a server that is closing. */
 void vg_net_handle_closed(struct vg_http_server *s);
 
