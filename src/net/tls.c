@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -82,6 +83,18 @@ static int load_own(const struct vg_tls *t, SSL_CTX *ctx, struct vg_status *stat
     return 0;
 }
 
+/* OpenSSL works out a certificate's extensions and its digest when they are first needed. Do it
+ * before several loops share the CA, so that no handshake changes what another one reads. */
+static void work_out(SSL_CTX *ctx)
+{
+    STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));
+    for (int i = 0; i < sk_X509_OBJECT_num(all); i++) {
+        X509 *cert = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i));
+        if (cert)
+            (void)X509_check_purpose(cert, -1, 0);
+    }
+}
+
 /* Asked for, not required. OpenSSL checks the chain for use by a client. */
 static int load_client_ca(const struct vg_tls *t, SSL_CTX *ctx, struct vg_status *status)
 {
@@ -95,6 +108,7 @@ static int load_client_ca(const struct vg_tls *t, SSL_CTX *ctx, struct vg_status
     SSL_CTX_set_client_CA_list(ctx, names); /* taken */
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_verify_depth(ctx, CHAIN_MAX);
+    work_out(ctx);
     return 0;
 }
 
