@@ -265,6 +265,7 @@ def test_sigterm_ends_watches_in_order(case):
         wait_for("the event", lambda w=w: any(e["type"] == "ADDED" and
                                               e["object"]["metadata"]["name"] == "seen" for e in w.events))
     equal(v.end(), 0)
+    has(v.stderr(), f"ending signal=15 pid={os.getpid()}")  # who told it to
     for w in watches:
         w.join(30)
         check(w.error is None, f"a watch was cut: {w.error}")

@@ -10,6 +10,8 @@
 #ifndef VG_MAIN_DAEMON_H
 #define VG_MAIN_DAEMON_H
 
+#include <signal.h>
+
 #include "config.h"
 
 struct vg_daemon;
@@ -30,7 +32,8 @@ void vg_daemon_renew(struct vg_daemon *d);
 bool vg_daemon_is_alive(struct vg_daemon *d);
 
 /* From now on /readyz fails. */
-void vg_daemon_announce_end(struct vg_daemon *d);
+/* why: the signal that says so, for the log. */
+void vg_daemon_announce_end(struct vg_daemon *d, const siginfo_t *why);
 /* No new connections; watches and requests are to end. */
 void vg_daemon_drain(struct vg_daemon *d);
 bool vg_daemon_is_drained(struct vg_daemon *d);

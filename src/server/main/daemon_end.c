@@ -29,8 +29,10 @@ bool vg_daemon_is_alive(struct vg_daemon *d)
 
 /* ---- draining ---- */
 
-void vg_daemon_announce_end(struct vg_daemon *d)
+void vg_daemon_announce_end(struct vg_daemon *d, const siginfo_t *why)
 {
+    vg_info(vg_daemon_logger(d, VG_LOG_MAIN), "ending", "signal=%d pid=%ld uid=%ld", why->si_signo,
+            (long)why->si_pid, (long)why->si_uid);
     atomic_store(&d->is_ending, true);
 }
 

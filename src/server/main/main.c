@@ -40,12 +40,18 @@ static void block_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* The next signal; 0: none within ms. */
+static siginfo_t last_signal;
+
+/* The next signal, which is then in last_signal; 0: none within ms. */
 static int next_signal(uint64_t ms)
 {
     struct timespec wait = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
-    int n = sigtimedwait(&watched, NULL, &wait);
-    return n > 0 ? n : 0;
+    siginfo_t info;
+    int n = sigtimedwait(&watched, &info, &wait);
+    if (n <= 0)
+        return 0;
+    last_signal = info;
+    return n;
 }
 
 static bool is_end(int signal_number)
@@ -109,7 +115,7 @@ static void wait_end(struct vg_daemon *d, uint64_t until_ns, bool (*is_over)(str
 static void end(struct vg_daemon *d, const struct vg_config *c)
 {
     vg_notify("STOPPING=1");
-    vg_daemon_announce_end(d);
+    vg_daemon_announce_end(d, &last_signal);
     wait_end(d, now_ns() + c->shutdown_delay_ms * VG_NS_PER_MS, NULL);
     vg_daemon_drain(d);
     wait_end(d, now_ns() + c->shutdown_grace_ms * VG_NS_PER_MS, vg_daemon_is_drained);
