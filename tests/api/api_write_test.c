@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "server/api/api_int.h"
 #include "json/json.h"
 #include "json/pointer.h"
 
@@ -530,6 +531,70 @@ static void collections_go_by_selector(void **state)
     get("/api/v1/namespaces/ns/events/e", 404);
 }
 
+/* Counts what a serving loop allocates in each of its turns, as a measure of its work. */
+struct meter {
+    struct vg_mail mail;
+    struct vg_loop *loop;
+    uint64_t most;
+    bool is_on;
+};
+
+static void measure(struct vg_mail *mail)
+{
+    struct meter *m = VG_CONTAINER_OF(mail, struct meter, mail);
+    uint64_t n = vg_alloc_fail_at(UINT64_MAX, 0);
+    m->most = VG_MAX(m->most, n);
+    if (m->is_on)
+        vg_loop_post(m->loop, &m->mail);
+    else
+        (void)vg_alloc_fail_at(0, 0);
+}
+
+static void switch_meter(struct vg_api_loop *l, void *arg)
+{
+    struct meter *m = arg;
+    m->loop = l->loop;
+    m->is_on = !m->is_on;
+    m->mail.run = measure;
+    (void)vg_alloc_fail_at(UINT64_MAX, 0);
+    if (m->is_on)
+        vg_loop_post(l->loop, &m->mail);
+}
+
+static void nothing(struct vg_api_loop *l, void *arg)
+{
+    (void)l;
+    (void)arg;
+}
+
+/* Others have their turn while a large collection goes, or seems to. */
+static void collections_go_in_turns(void **state)
+{
+    (void)state;
+    enum { OBJECTS = 5000 };
+    struct meter m[2] = {0}; /* of each loop */
+    char name[32];
+    for (int i = 0; i < OBJECTS; i++) {
+        snprintf(name, sizeof name, "turn-%d", i);
+        (void)vg_adrv_config(&d, "ns", name, "v");
+    }
+    for (size_t i = 0; i < 2; i++)
+        vg_adrv_call(&d, i, switch_meter, &m[i]);
+    erase(CONFIGS "?dryRun=All", NULL, 200);
+    assert_int_equal(vg_json_get_str(root, "items")->n, OBJECTS);
+    for (size_t i = 0; i < 2; i++) {
+        vg_adrv_call(&d, i, switch_meter, &m[i]);
+        vg_adrv_call(&d, i, nothing, NULL); /* the last measurement is over */
+    }
+    assert_in_range(VG_MAX(m[0].most, m[1].most), 1, OBJECTS / 4);
+    erase(CONFIGS "?limit=4500", NULL, 200);
+    assert_int_equal(vg_json_get_str(root, "items")->n, 4500);
+    erase(CONFIGS, NULL, 200);
+    assert_int_equal(vg_json_get_str(root, "items")->n, OBJECTS - 4500);
+    get(CONFIGS, 200);
+    assert_int_equal(vg_json_get_str(root, "items")->n, 0);
+}
+
 static void string_data_goes_into_data(void **state)
 {
     (void)state;
@@ -664,6 +729,7 @@ int main(int argc, char **argv)
         TEST(pods_go_gracefully),
         TEST(deletes_may_race),
         TEST(collections_go_by_selector),
+        TEST(collections_go_in_turns),
         TEST(string_data_goes_into_data),
         TEST(pods_are_bound_once),
         TEST(replicas_are_scaled),

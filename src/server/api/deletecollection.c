@@ -1,20 +1,20 @@
 /* deletecollection.c - DELETE of a collection: what a list with these options shows is deleted, one
  * by one and not as a whole, some at a time so that they share a sync; the answer is that list.
  * What is gone already when its turn comes is fine. After another refusal no more are begun, and it
- * is the answer. When the client leaves, what has begun is finished and no more is. */
+ * is the answer. When the client leaves, what has begun is finished and no more is.
+ * Finding, deleting and answering each take a bounded part of a turn of the loop. */
 #include <errno.h>
-#include <inttypes.h>
 
 #include "base/alloc.h"
-#include "continue.h"
 #include "delete.h"
-#include "options.h"
-#include "respond_int.h"
+#include "list_int.h"
 #include "status_int.h"
 
 /* Deletions under way at once: enough to share the syncs of storage, few enough that one call does
  * not fill its queue. */
 #define AT_ONCE 32u
+/* Deletions that are begun in one turn. A dry run is over within its beginning: some 10 us each. */
+#define TURN_BEGINS 64u
 
 struct collection {
     struct vg_api_call *call;
@@ -24,12 +24,16 @@ struct collection {
     struct vg_cache_wait wait;
     struct vg_range range;
     struct vg_obj_key_range keys;
-    struct vg_obj_key from; /* a page begins here; empty: at the first */
-    struct vg_rec **recs;   /* those of the list, with references */
-    size_t n, room;
+    struct vg_obj_key from;    /* a page begins here; empty: at the first */
+    struct vg_list_hold *hold; /* those of the list, and the snapshot while it is walked */
+    struct vg_cache_walk walk;
+    struct vg_obj_key walk_key;
     vg_rev rev;
-    bool is_asking; /* the list is not there yet */
-    size_t next;    /* whose turn it is */
+    bool is_asking; /* the cache or storage will call */
+    struct vg_mail mail;
+    void (*go_on)(struct collection *w); /* what the mail is for */
+    bool is_posted;
+    size_t next; /* whose turn it is */
     size_t under_way;
     bool is_running; /* run is on the stack */
     bool has_failed;
@@ -40,13 +44,21 @@ struct collection {
 
 static void run(struct collection *w);
 
+static void run_posted(struct vg_mail *mail);
+
+/* Call go_on on the next turn. */
+static void post(struct collection *w, void (*go_on)(struct collection *w))
+{
+    w->go_on = go_on;
+    w->is_posted = true;
+    w->mail.run = run_posted;
+    vg_loop_post(w->call->loop->loop, &w->mail);
+}
+
 static void clean(struct collection *w)
 {
-    for (size_t i = 0; i < w->n; i++)
-        vg_rec_unref(w->recs[i]);
-    vg_free(w->recs);
-    w->recs = NULL;
-    w->n = 0;
+    vg_list_hold_unref(w->hold);
+    w->hold = NULL;
     vg_list_options_done(&w->list);
 }
 
@@ -65,55 +77,22 @@ static void fail(struct collection *w, int err, const char *message)
     refuse(w);
 }
 
-/* ---- the answer ---- */
-
-static int put_item(const struct collection *w, struct vg_buf *out, const struct vg_rec *rec)
-{
-    const struct vg_media *m = &w->call->media;
-    struct vg_obj_header h;
-    struct vg_obj_splice s;
-    vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
-    if (m->transform == VG_AS_PARTIAL)
-        vg_partial_splice(&s, &h, rec->rev, m->is_v1beta1);
-    else
-        vg_obj_splice_item(&s, &h, rec->rev);
-    return vg_obj_splice_append(out, &s);
-}
-
-static int put_list(const struct collection *w, struct vg_buf *out)
-{
-    const struct vg_media *m = &w->call->media;
-    bool is_partial = m->transform == VG_AS_PARTIAL;
-    const char *meta = m->is_v1beta1 ? "meta.k8s.io/v1beta1" : "meta.k8s.io/v1";
-    int err = vg_buf_printf(out,
-                            "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{"
-                            "\"resourceVersion\":\"%" PRIu64 "\"},\"items\":[",
-                            is_partial ? "PartialObjectMetadataList" : w->kind->list_kind,
-                            is_partial ? meta : vg_kind_api_version(w->kind), w->rev);
-    for (size_t i = 0; i < w->n && err == 0; i++) {
-        if (i)
-            err = vg_buf_append_byte(out, ',');
-        if (err == 0)
-            err = put_item(w, out, w->recs[i]);
-    }
-    return err < 0 ? err : vg_buf_append(out, "]}", 2);
-}
-
 static void answer(struct collection *w)
 {
-    struct vg_buf json = {0};
-    if (w->call->is_closed || w->has_failed) {
+    if (w->call->is_closed || w->has_failed)
         refuse(w);
-        return;
-    }
-    int err = put_list(w, &json);
-    if (err < 0) {
-        vg_buf_done(&json);
-        fail(w, err, vg_err_text(err));
-        return;
-    }
-    vg_respond_json(w->call, 200, &json);
-    clean(w);
+    else
+        vg_list_answer(w->call, vg_steal(w->hold), w->rev, &w->list);
+}
+
+static void run_posted(struct vg_mail *mail)
+{
+    struct collection *w = VG_CONTAINER_OF(mail, struct collection, mail);
+    w->is_posted = false;
+    if (!w->call->is_closed)
+        w->go_on(w);
+    else if (w->under_way == 0)
+        refuse(w);
 }
 
 /* ---- deleting ---- */
@@ -130,14 +109,14 @@ static void on_deleted(struct vg_deletion *d)
     vg_change_release(c);
     w->is_used[d - w->slots] = false;
     w->under_way--;
-    if (!w->is_running)
+    if (!w->is_running && !w->is_posted)
         run(w);
 }
 
 static void begin_one(struct collection *w, size_t slot)
 {
     struct vg_deletion *d = &w->slots[slot];
-    const struct vg_rec *rec = w->recs[w->next++];
+    const struct vg_rec *rec = w->hold->recs[w->next++];
     struct vg_obj_header h;
     vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
     *d = (struct vg_deletion){.opts = w->opts, .done = on_deleted};
@@ -146,25 +125,32 @@ static void begin_one(struct collection *w, size_t slot)
     vg_deletion_start(d, w->call, w->kind, vg_obj_namespace(&h), vg_obj_name(&h));
 }
 
+static bool goes_on(const struct collection *w)
+{
+    return w->next < w->hold->n && !w->has_failed && !w->call->is_closed;
+}
+
 /* Begin as many as may be. A deletion may be over within its beginning; its slot is then used again
  * by this loop and not by a deeper one. */
 static void run(struct collection *w)
 {
     bool again = true;
+    size_t begun = 0;
     w->is_running = true;
-    while (again) {
+    while (again && begun < TURN_BEGINS) {
         again = false;
-        for (size_t slot = 0; slot < AT_ONCE; slot++) {
-            bool goes_on = w->next < w->n && !w->has_failed && !w->call->is_closed;
-            if (!goes_on || w->is_used[slot])
+        for (size_t slot = 0; slot < AT_ONCE && begun < TURN_BEGINS; slot++) {
+            if (w->is_used[slot] || !goes_on(w))
                 continue;
             begin_one(w, slot);
+            begun++;
             again = again || !w->is_used[slot];
         }
     }
     w->is_running = false;
-    bool is_over = w->next >= w->n || w->has_failed || w->call->is_closed;
-    if (is_over && w->under_way == 0 && w->recs)
+    if (again && goes_on(w))
+        post(w, run);
+    else if (!goes_on(w) && w->under_way == 0)
         answer(w);
 }
 
@@ -172,94 +158,124 @@ static void run(struct collection *w)
 
 static int keep(struct collection *w, const struct vg_rec *rec)
 {
-    if (w->n == w->room) {
-        size_t room = w->room ? w->room * 2 : 64;
-        struct vg_rec **recs = vg_reallocarray(w->recs, room, sizeof *recs);
+    struct vg_list_hold *h = w->hold;
+    if (vg_slice_cmp(vg_rec_key(rec), vg_obj_key_slice(&w->from)) < 0)
+        return 0;
+    if (h->n == h->room) {
+        size_t room = h->room ? h->room * 2 : 64;
+        struct vg_rec **recs = vg_reallocarray(h->recs, room, sizeof *recs);
         if (!recs)
             return -ENOMEM;
-        w->recs = recs;
-        w->room = room;
+        h->recs = recs;
+        h->room = room;
     }
-    w->recs[w->n++] = vg_rec_ref(rec);
+    h->recs[h->n++] = vg_rec_ref(rec);
     return 0;
 }
 
 static bool is_full(const struct collection *w)
 {
-    return w->list.limit > 0 && w->n >= (size_t)w->list.limit;
+    return w->list.limit > 0 && w->hold->n >= (size_t)w->list.limit;
 }
 
-static int keep_from(struct collection *w, const struct vg_rec *rec)
+static void walk_cache(struct collection *w)
 {
-    bool is_before = vg_slice_cmp(vg_rec_key(rec), vg_obj_key_slice(&w->from)) < 0;
-    return is_before ? 0 : keep(w, rec);
-}
-
-static void start(struct collection *w, int err)
-{
-    if (err == 0 && !w->recs) /* nothing to delete is an answer too */
-        err = (w->recs = vg_malloc(sizeof *w->recs)) ? 0 : -ENOMEM;
-    if (err < 0)
+    uint32_t visits = VG_LIST_TURN_VISITS;
+    const struct vg_rec *rec = NULL;
+    int err = 0;
+    while (err == 0 && !is_full(w) && (rec = vg_cache_walk_some(&w->walk, &visits)))
+        err = keep(w, rec);
+    if (err < 0) {
         fail(w, err, vg_err_text(err));
-    else
+    } else if (!is_full(w) && visits == 0) {
+        post(w, walk_cache);
+    } else {
+        vg_cache_snapshot_done(&w->hold->snapshot);
         run(w);
+    }
 }
 
 static void list_cache(struct collection *w)
 {
     struct vg_cacher *cacher = w->call->loop->api->cacher;
-    struct vg_cache_snapshot snap;
-    struct vg_cache_walk walk;
-    struct vg_obj_key key_buf;
-    const struct vg_rec *rec;
+    struct vg_cache_snapshot *s = &w->hold->snapshot;
     size_t index = vg_kind_index(w->kind);
-    int err = vg_cache_newest(cacher, index, &snap);
+    int err = vg_cache_newest(cacher, index, s);
     if (err < 0) {
         fail(w, err, vg_err_text(err));
         return;
     }
-    vg_cache_walk_init(&walk, cacher, index, &snap, w->list.predicate, VG_SLICE_LIT(""), &key_buf);
-    while (err == 0 && !is_full(w) && (rec = vg_cache_walk_next(&walk)))
-        err = keep_from(w, rec);
-    w->rev = snap.rev;
-    vg_cache_snapshot_done(&snap);
-    start(w, err);
+    w->rev = s->rev;
+    vg_cache_walk_init(&w->walk, cacher, index, s, w->list.predicate, VG_SLICE_LIT(""),
+                       &w->walk_key);
+    walk_cache(w);
+}
+
+static void list_storage(struct collection *w);
+
+static int keep_matching(struct collection *w)
+{
+    int err = 0;
+    for (size_t i = 0; err == 0 && i < w->range.n_recs && !is_full(w); i++) {
+        const struct vg_rec *rec = w->range.recs[i];
+        struct vg_obj_header h;
+        if (vg_obj_header_open(vg_rec_header(rec), vg_rec_value(rec), &h) < 0)
+            err = VIGIL_E_STORE_DAMAGED;
+        else if (vg_obj_predicate_matches(w->list.predicate, &h))
+            err = keep(w, rec);
+    }
+    if (err == 0 && w->range.n_recs)
+        err = vg_obj_key_next(vg_rec_key(w->range.recs[w->range.n_recs - 1]), &w->keys.start);
+    return err;
 }
 
 static void on_range(struct vg_store_req *req)
 {
     struct collection *w = VG_CONTAINER_OF(req, struct collection, range.req);
+    bool has_more = w->range.more;
     int err = req->err;
     w->is_asking = false;
-    w->rev = req->rev;
-    for (size_t i = 0; err == 0 && !w->call->is_closed && i < w->range.n_recs && !is_full(w); i++) {
-        const struct vg_rec *rec = w->range.recs[i];
-        struct vg_obj_header h;
-        vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
-        if (vg_obj_predicate_matches(w->list.predicate, &h))
-            err = keep_from(w, rec);
-    }
+    if (w->rev == 0)
+        w->rev = req->rev;
+    if (err == 0 && !w->call->is_closed)
+        err = keep_matching(w);
     vg_range_done(&w->range);
-    start(w, err);
+    if (err < 0)
+        fail(w, err, vg_err_text(err));
+    else if (w->call->is_closed)
+        refuse(w);
+    else if (has_more && !is_full(w))
+        list_storage(w);
+    else
+        run(w);
 }
 
+/* The next page. The first one says which revision the others are of. */
 static void list_storage(struct collection *w)
 {
-    struct vg_slice prefix = vg_slice_str(w->kind->prefix);
-    int err = vg_obj_key_range(prefix, w->call->target->ns, &w->keys);
     w->range = (struct vg_range){
         .req = {.loop = w->call->loop->loop, .done = on_range},
         .keys = {.kind = VG_KEYS_SPAN,
                  .start = vg_obj_key_slice(&w->keys.start),
                  .end = vg_obj_key_slice(&w->keys.end)},
+        .at = w->rev,
+        .limit = VG_LIST_STORAGE_PAGE,
     };
     w->is_asking = true;
-    if (err == 0)
-        err = vg_storage_range(w->call->loop->api->storage, &w->range);
+    int err = vg_storage_range(w->call->loop->api->storage, &w->range);
     if (err < 0) {
         w->is_asking = false;
         fail(w, err, vg_err_text(err));
     }
+}
+
+static void begin_storage(struct collection *w)
+{
+    int err = vg_obj_key_range(vg_slice_str(w->kind->prefix), w->call->target->ns, &w->keys);
+    if (err < 0)
+        fail(w, err, vg_err_text(err));
+    else
+        list_storage(w);
 }
 
 static void on_fresh(struct vg_cache_wait *wait, int err)
@@ -269,7 +285,7 @@ static void on_fresh(struct vg_cache_wait *wait, int err)
     if (w->call->is_closed)
         refuse(w);
     else if (err < 0)
-        list_storage(w);
+        begin_storage(w);
     else
         list_cache(w);
 }
@@ -280,7 +296,7 @@ static void on_closed(struct vg_api_call *call, int err)
 {
     struct collection *w = call->state;
     (void)err;
-    if (!w->is_asking && w->under_way == 0)
+    if (!w->is_asking && !w->is_posted && w->under_way == 0)
         refuse(w);
 }
 static const struct vg_api_op op = {.closed = on_closed};
@@ -322,6 +338,10 @@ void vg_api_deletecollection(struct vg_api_call *call)
         err = vg_delete_opts_read(call, &w->opts, &w->status);
     if (err == 0)
         err = read_page(w);
+    if (err == 0 && !(w->hold = vg_list_hold_new())) {
+        vg_status_no_memory(&w->status);
+        err = -ENOMEM;
+    }
     if (err < 0) {
         refuse(w);
         return;
@@ -330,7 +350,7 @@ void vg_api_deletecollection(struct vg_api_call *call)
     call->op = &op;
     struct vg_api *api = call->loop->api;
     if (vg_kind_is(w->kind, VG_KIND_UNCACHED) || !vg_cacher_is_ready(api->cacher)) {
-        list_storage(w);
+        begin_storage(w);
         return;
     }
     w->is_asking = true;

@@ -48,7 +48,7 @@ struct vg_http_pin vg_list_hold_pin(struct vg_list_hold *h)
 static void count(const struct vg_lister *l)
 {
     struct vg_api_metrics *m = l->call->loop->api->counters;
-    if (!l->hold)
+    if (!l->hold || l->is_of_deleted)
         return;
     vg_api_count_list(m, l->kind_index,
                       l->is_from_storage ? VG_LISTED_STORAGE
@@ -227,19 +227,47 @@ static int plan(struct vg_lister *l, struct vg_api_status *ret_status)
     return 0;
 }
 
-void vg_api_list(struct vg_api_call *call)
+/* NULL: out of memory, and answered so. */
+static struct vg_lister *lister_new(struct vg_api_call *call)
 {
     struct vg_api_status status;
     struct vg_lister *l = vg_arena_new(&call->arena, struct vg_lister);
     if (!l) {
         vg_status_no_memory(&status);
         vg_respond_status(call, &status);
-        return;
+        return NULL;
     }
     memset(l, 0, sizeof *l);
     l->call = call;
     l->kind = call->target->kind;
     l->kind_index = vg_kind_index(l->kind);
+    return l;
+}
+
+void vg_list_answer(struct vg_api_call *call, struct vg_list_hold *take_hold, vg_rev rev,
+                    struct vg_list_options *take_opts)
+{
+    struct vg_lister *l = lister_new(call);
+    if (!l) {
+        vg_list_hold_unref(take_hold);
+        vg_list_options_done(take_opts);
+        return;
+    }
+    l->opts = *take_opts;
+    l->hold = take_hold;
+    l->list_rev = rev;
+    l->is_from_storage = l->is_of_deleted = true;
+    call->state = l;
+    call->op = &list_op;
+    vg_list_size(l);
+}
+
+void vg_api_list(struct vg_api_call *call)
+{
+    struct vg_api_status status;
+    struct vg_lister *l = lister_new(call);
+    if (!l)
+        return;
     int r = vg_list_options_parse(call->target, &call->arena, &l->opts, &status);
     if (r == 0)
         r = plan(l, &status);

@@ -61,6 +61,7 @@ struct vg_lister {
     struct vg_range range;
     struct vg_obj_key range_start, range_end;
     bool is_waiting, is_reading, is_from_storage;
+    bool is_of_deleted;   /* it was not found by a list, and does not count as one */
     bool more_in_storage; /* beyond what `hold` has */
     vg_rev list_rev;
     struct vg_list_hold *hold;
@@ -103,6 +104,10 @@ const struct vg_rec *vg_list_next(struct vg_lister *l, uint32_t *visits);
 void vg_list_read_more(struct vg_lister *l);
 void vg_list_size(struct vg_lister *l);
 void vg_list_send(struct vg_lister *l);
+
+/* Answer with these records as a list. Consumes the hold and the options. */
+void vg_list_answer(struct vg_api_call *call, struct vg_list_hold *take_hold, vg_rev rev,
+                    struct vg_list_options *take_opts);
 
 /* Call go_on on the next turn. */
 void vg_list_post(struct vg_lister *l, void (*go_on)(struct vg_lister *l));

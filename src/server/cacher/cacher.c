@@ -356,13 +356,14 @@ void vg_cache_walk_init(struct vg_cache_walk *w, struct vg_cacher *c, size_t kin
                       after.n ? VG_TREE_AFTER : VG_TREE_AT);
 }
 
-const struct vg_rec *vg_cache_walk_next(struct vg_cache_walk *w)
+const struct vg_rec *vg_cache_walk_some(struct vg_cache_walk *w, uint32_t *visits)
 {
     const struct vg_rec *rec;
-    while ((rec = vg_cursor_next(&w->cursor))) {
+    while (*visits && (rec = vg_cursor_next(&w->cursor))) {
         struct vg_obj_header h;
         if (!vg_slice_has_prefix(vg_rec_key(rec), w->prefix))
             return NULL;
+        --*visits;
         if (!w->predicate)
             return rec;
         vg_rec_read(rec, &h);
@@ -372,6 +373,12 @@ const struct vg_rec *vg_cache_walk_next(struct vg_cache_walk *w)
             return rec;
     }
     return NULL;
+}
+
+const struct vg_rec *vg_cache_walk_next(struct vg_cache_walk *w)
+{
+    uint32_t visits = UINT32_MAX; /* more than a cache can hold */
+    return vg_cache_walk_some(w, &visits);
 }
 
 /* ---- numbers ---- */

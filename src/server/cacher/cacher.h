@@ -126,6 +126,9 @@ void vg_cache_walk_init(struct vg_cache_walk *w, struct vg_cacher *c, size_t kin
                         const struct vg_cache_snapshot *s, const struct vg_obj_predicate *p,
                         struct vg_slice after, struct vg_obj_key *key_buf);
 const struct vg_rec *vg_cache_walk_next(struct vg_cache_walk *w); /* NULL: the end */
+/* The same, looking at no more than *visits, which is counted down; NULL with 0 left: there may be
+ * more. */
+const struct vg_rec *vg_cache_walk_some(struct vg_cache_walk *w, uint32_t *visits);
 
 /* Wait until the port has pulled `rev`. done(arg, 0), or VIGIL_E_FUTURE after fresh_ms: then the
  * caller answers "too large resource version". Never from within. Thread: the port's loop. */
