@@ -96,17 +96,8 @@ int vg_listener_adopt(int fd, struct vg_listener **ret_listener, struct vg_statu
     return 0;
 }
 
-static int bind_and_listen(int fd, const union address *a, socklen_t n)
-{
-    int one = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (a->any.sa_family == AF_INET6) /* "::" is for IPv4 too */
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int));
-    return bind(fd, &a->any, n) < 0 || listen(fd, BACKLOG) < 0 ? -errno : 0;
-}
-
-int vg_listener_open(const char *host, uint16_t port, struct vg_listener **ret_listener,
-                     struct vg_status *reterr_status)
+/* A descriptor that is bound, or negative with a sentence. */
+static int open_bound(const char *host, uint16_t port, struct vg_status *reterr_status)
 {
     union address a;
     socklen_t n = 0;
@@ -115,7 +106,34 @@ int vg_listener_open(const char *host, uint16_t port, struct vg_listener **ret_l
     int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return vg_fail(reterr_status, -errno, "cannot open a socket: %s", strerror(errno));
-    int r = bind_and_listen(fd, &a, n);
+    int one = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (a.any.sa_family == AF_INET6) /* "::" is for IPv4 too */
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int));
+    if (bind(fd, &a.any, n) == 0)
+        return fd;
+    int r = vg_fail(reterr_status, -errno, "cannot listen on %s port %u: %s", host, port,
+                    strerror(errno));
+    close(fd);
+    return r;
+}
+
+int vg_listener_probe(const char *host, struct vg_status *reterr_status)
+{
+    int fd = open_bound(host, 0, reterr_status);
+    if (fd < 0)
+        return fd;
+    close(fd);
+    return 0;
+}
+
+int vg_listener_open(const char *host, uint16_t port, struct vg_listener **ret_listener,
+                     struct vg_status *reterr_status)
+{
+    int fd = open_bound(host, port, reterr_status);
+    if (fd < 0)
+        return fd;
+    int r = listen(fd, BACKLOG) < 0 ? -errno : 0;
     if (r < 0)
         vg_fail(reterr_status, r, "cannot listen on %s port %u: %s", host, port, strerror(-r));
     else

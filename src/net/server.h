@@ -60,6 +60,9 @@ VG_CHECK int vg_http_server_new(struct vg_http_shared *shared, struct vg_loop *l
  * loop is turned once more before it is freed. */
 void vg_http_server_free(struct vg_http_server *s);
 
+/* Could one listen there, were the port free? 0; VIGIL_E_INVALID, -errno with a sentence. */
+VG_CHECK int vg_listener_probe(const char *host, struct vg_status *reterr_status);
+
 /* A listening TCP socket. host: a numeric address; port 0 picks one. 0, -errno with a sentence. */
 struct vg_listener;
 VG_CHECK int vg_listener_open(const char *host, uint16_t port, struct vg_listener **ret_listener,

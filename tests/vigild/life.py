@@ -133,6 +133,18 @@ def test_bad_flags_say_what_to_do(case):
         has(r.stderr, text)
 
 
+def test_wrong_flags_leave_nothing_behind(case):
+    broken = case.write("tokens.csv", "one column\n")
+    for name, value, text in (("--bind-address", "foo", "not a numeric address"),
+                              ("--bind-address", "192.0.2.77", "192.0.2.77"),
+                              ("--token-auth-file", "/nosuch/file", "/nosuch/file"),
+                              ("--token-auth-file", broken, "tokens.csv")):
+        r = case.run("--data-dir", case.path("untouched"), "--secure-port", "0", name, value)
+        check(r.returncode in (1, 2), f"{name} {value}: {r.returncode}")
+        has(r.stderr, text)
+        check(not os.path.exists(case.path("untouched")), f"{name} {value}: there is a directory")
+
+
 def test_help_and_version(case):
     r = case.run("--help")
     equal((r.returncode, r.stderr), (0, ""))

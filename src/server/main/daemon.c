@@ -37,6 +37,21 @@ static int open_logs(struct vg_daemon *d, struct vg_status *reterr_status)
     return 0;
 }
 
+/* ---- what was told ---- */
+
+/* What is wrong with the flags is said before anything is made. */
+static int look_at_flags(struct vg_daemon *d, struct vg_status *reterr_status)
+{
+    const struct vg_config *c = d->config;
+    struct vg_status status = {0};
+    int first, r = 0;
+    if (vg_notify_sockets(&first) == 0)
+        r = vg_listener_probe(c->bind_address, &status);
+    if (r < 0)
+        return vg_fail(reterr_status, r, "--bind-address: %s", status.message);
+    return c->token_auth_file ? vg_tokens_load(c->token_auth_file, &d->tokens, reterr_status) : 0;
+}
+
 /* ---- store and cache ---- */
 
 static int open_storage(struct vg_daemon *d, struct vg_status *reterr_status)
@@ -145,21 +160,18 @@ static int open_api(struct vg_daemon *d)
     return vg_api_new(&o, &d->api);
 }
 
-static int open_gate(struct vg_daemon *d, struct vg_status *reterr_status)
+static int open_gate(struct vg_daemon *d)
 {
     const struct vg_config *c = d->config;
-    struct vg_tokens *tokens = NULL;
     d->authz[0] = &vg_authz_public;
     d->authz[1] = strcmp(c->authorization_mode, "AlwaysAllow") == 0 ? &vg_authz_always_allow
                                                                     : &vg_authz_masters;
-    int r = c->token_auth_file ? vg_tokens_load(c->token_auth_file, &tokens, reterr_status) : 0;
-    if (r == 0)
-        r = add_checks(d);
+    int r = add_checks(d);
     struct vg_gate_opts o = {.log = vg_daemon_logger(d, VG_LOG_GATE),
                              .metrics = d->metrics,
                              .authz = d->authz,
                              .health = &d->health,
-                             .tokens = tokens,
+                             .tokens = d->tokens,
                              .max_inflight = (uint32_t)c->max_inflight,
                              .max_mutating = (uint32_t)c->max_mutating,
                              .max_watches_per_user = (uint32_t)c->max_watches_per_user,
@@ -167,7 +179,7 @@ static int open_gate(struct vg_daemon *d, struct vg_status *reterr_status)
                              .slow_ms = c->slow_ms};
     if (r == 0)
         r = vg_gate_new(&o, &d->gate);
-    vg_tokens_unref(tokens);
+    d->tokens = vg_tokens_unref(d->tokens);
     return r;
 }
 
@@ -301,6 +313,8 @@ static int assemble(struct vg_daemon *d, struct vg_status *reterr_status)
 {
     int r = open_logs(d, reterr_status);
     if (r == 0)
+        r = look_at_flags(d, reterr_status);
+    if (r == 0)
         r = vg_data_dir_open(d->config->data_dir, &d->dir, reterr_status);
     if (r == 0)
         r = vg_daemon_begin_tls(d);
@@ -323,7 +337,7 @@ static int assemble(struct vg_daemon *d, struct vg_status *reterr_status)
     if (r == 0)
         r = open_api(d);
     if (r == 0)
-        r = open_gate(d, reterr_status);
+        r = open_gate(d);
     if (r == 0)
         r = open_shared(d);
     if (r == 0)

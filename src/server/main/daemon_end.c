@@ -156,6 +156,7 @@ void vg_daemon_stop(struct vg_daemon *d)
     vg_http_shared_free(d->shared);
     vg_gate_free(d->gate);
     vg_api_free(d->api);
+    vg_tokens_unref(d->tokens);
     vg_listener_free(d->secure);
     vg_listener_free(d->plain);
     vg_tls_free(d->tls);

@@ -43,6 +43,7 @@ struct vg_daemon {
     struct vg_log_sink sink;
     struct vg_log_root log_root;
     struct vg_log logs[VG_LOG_COUNT];
+    struct vg_tokens *tokens; /* until the gate has them */
     struct vg_data_dir dir;
     struct vg_metrics *metrics;
     struct vg_storage *storage;
