@@ -235,6 +235,15 @@ static void namespaces_must_be_there_and_stay(void **state)
            "because it is being terminated");
     expect("/details/causes/0/reason", "NamespaceTerminating");
     erase("/api/v1/namespaces/ns", NULL, 200);
+    put("/api/v1/namespaces/ns/finalize",
+        "{\"metadata\":{\"name\":\"ns\"},\"spec\":{\"finalizers\":[\"kubernetes\",\"x.io/a\"]}}",
+        200);
+    put("/api/v1/namespaces/ns/finalize",
+        "{\"metadata\":{\"name\":\"ns\"},\"spec\":{\"finalizers\":[\"x.io/a\",\"bad one\"]}}", 422);
+    expect("/details/causes/0/field", "spec.finalizers[1]");
+    expect("/details/causes/1/message",
+           "Invalid value: \"bad one\": name is neither a standard finalizer name nor is it fully "
+           "qualified");
     put("/api/v1/namespaces/ns/finalize", "{\"metadata\":{\"name\":\"ns\"},\"spec\":{}}", 200);
     get("/api/v1/namespaces/ns", 404);
     erase("/api/v1/namespaces/default", NULL, 403);

@@ -51,6 +51,8 @@ void vg_meta_check(struct vg_field_errors *e, const struct vg_meta *m, const str
                    bool by_path);
 /* What the kinds' own checks add: finalizers are standard ones or qualified. */
 void vg_meta_check_finalizers(struct vg_field_errors *e, const struct vg_meta *m);
+/* The finalizers of a namespace's spec. NULL: none. */
+void vg_meta_check_spec_finalizers(struct vg_field_errors *e, const struct vg_json *finalizers);
 /* As ValidateObjectMetaUpdate does. */
 void vg_meta_check_update(struct vg_field_errors *e, const struct vg_meta *m,
                           const struct vg_meta *old);

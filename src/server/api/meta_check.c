@@ -220,22 +220,46 @@ static void check_finalizer_names(struct vg_field_errors *e, const struct vg_met
                          " cannot be both set");
 }
 
-void vg_meta_check_finalizers(struct vg_field_errors *e, const struct vg_meta *m)
+static bool is_standard_or_qualified(struct vg_slice name)
 {
     static const char *const standard[] = {"kubernetes", FINALIZER_ORPHAN, FINALIZER_FOREGROUND};
+    bool is_fine = name.n && memchr(name.p, '/', name.n);
+    for (size_t k = 0; k < VG_ARRAY_LEN(standard); k++)
+        is_fine = is_fine || vg_slice_eq(name, vg_slice_str(standard[k]));
+    return is_fine;
+}
+
+static void check_standard(struct vg_field_errors *e, const char *field, struct vg_slice name)
+{
+    if (!is_standard_or_qualified(name))
+        invalid_text(e, field, name,
+                     "name is neither a standard finalizer name nor is it fully qualified");
+}
+
+void vg_meta_check_finalizers(struct vg_field_errors *e, const struct vg_meta *m)
+{
     uint32_t i = 0;
     if (!m->finalizers)
         return;
     VG_JSON_FOREACH_ITEM (it, m->finalizers) {
-        struct vg_slice name = vg_json_text(it);
-        bool is_fine = name.n && memchr(name.p, '/', name.n);
-        for (size_t k = 0; k < VG_ARRAY_LEN(standard); k++)
-            is_fine = is_fine || vg_slice_eq(name, vg_slice_str(standard[k]));
         char field[48];
         (void)snprintf(field, sizeof field, "metadata.finalizers[%" PRIu32 "]", i++);
-        if (!is_fine)
-            invalid_text(e, field, name,
-                         "name is neither a standard finalizer name nor is it fully qualified");
+        check_standard(e, field, vg_json_text(it));
+    }
+}
+
+void vg_meta_check_spec_finalizers(struct vg_field_errors *e, const struct vg_json *finalizers)
+{
+    uint32_t i = 0;
+    if (!vg_json_is(finalizers, VG_JSON_ARRAY))
+        return;
+    VG_JSON_FOREACH_ITEM (it, finalizers) {
+        char field[48];
+        struct vg_name_reasons why = {0};
+        (void)snprintf(field, sizeof field, "spec.finalizers[%" PRIu32 "]", i++);
+        if (!vg_validate_label_key(vg_json_text(it), &why))
+            all_reasons(e, field, vg_json_text(it), &why);
+        check_standard(e, field, vg_json_text(it));
     }
 }
 

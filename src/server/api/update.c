@@ -74,9 +74,15 @@ static int check_uid(struct vg_change *c, struct vg_slice wanted, struct vg_slic
     return VIGIL_E_INVALID;
 }
 
+static enum vg_sub_type mode_of(const struct vg_change *c)
+{
+    const struct vg_kind_sub *sub = c->call->target->sub;
+    return sub ? sub->type : VG_SUB_UNSERVED;
+}
+
 /* The checks of every update, then those of the kind: what both find is told twice, as there. */
-static enum vg_verdict check_meta(struct vg_change *c, const struct vg_meta *m,
-                                  const struct vg_meta *old)
+static enum vg_verdict check(struct vg_change *c, const struct vg_json *root,
+                             const struct vg_meta *m, const struct vg_meta *old)
 {
     struct vg_field_errors e = {.arena = &c->call->arena};
     vg_meta_check(&e, m, c->kind, true);
@@ -87,18 +93,15 @@ static enum vg_verdict check_meta(struct vg_change *c, const struct vg_meta *m,
         vg_meta_check(&e, m, c->kind, false);
         vg_meta_check_finalizers(&e, m);
     }
+    if (mode_of(c) == VG_SUB_FINALIZE)
+        vg_meta_check_spec_finalizers(&e,
+                                      vg_json_get_str(vg_json_get_str(root, "spec"), "finalizers"));
     if (e.n == 0 && !e.failed)
         return VG_CHANGE_PUT;
     return vg_change_invalid(c, m->name, &e);
 }
 
 /* ---- stamping ---- */
-
-static enum vg_sub_type mode_of(const struct vg_change *c)
-{
-    const struct vg_kind_sub *sub = c->call->target->sub;
-    return sub ? sub->type : VG_SUB_UNSERVED;
-}
 
 /* All but metadata: who may write what. */
 static int merge(struct vg_change *c, const struct vg_body *next, const struct vg_body *cur,
@@ -199,7 +202,7 @@ enum vg_verdict vg_update_apply(struct vg_update *w, const struct vg_body *next,
     if (err < 0)
         return vg_change_refuse(c, err);
     count_generation(c, &root, &m, cur);
-    enum vg_verdict verdict = check_meta(c, &m, &cur->meta);
+    enum vg_verdict verdict = check(c, &root, &m, &cur->meta);
     struct vg_slice source = mode_of(c) == VG_SUB_STATUS ? cur->source : next->source;
     return verdict == VG_CHANGE_PUT ? settle(w, &root, &m, source, cur) : verdict;
 }
