@@ -34,6 +34,9 @@
  * holds the room with silence then keeps the others out for no longer than that. */
 #define HANDSHAKE_SURE_MS 1000u
 
+/* 1 s: while the server drains, what a handshake has left, and a first request after it. */
+#define DRAIN_MS 1000u
+
 static void settle(struct vg_conn *conn);
 
 uint64_t vg_conn_now(const struct vg_conn *conn)
@@ -114,8 +117,11 @@ static void on_timer(struct vg_timer *t)
     } else if (conn->is_finishing) {
         vg_conn_alarm(conn, conn->finish_due_ns);
     }
-    if (conn->codec && !conn->is_closing && !conn->is_lingering)
+    if (conn->codec && !conn->is_closing && !conn->is_lingering) {
         conn->codec->ops->tick(conn->codec, now);
+        if (conn->server->is_draining)
+            conn->codec->ops->drain(conn->codec);
+    }
     settle(conn);
 }
 
@@ -243,18 +249,19 @@ void vg_conn_flush_dirty(struct vg_http_server *s)
 
 /* ---- the handshake ---- */
 
-static int make_codec(struct vg_conn *conn)
-{
-    bool is_h2 = conn->tls && vg_tls_session_is_h2(conn->tls);
-    return is_h2 ? vg_h2_new(conn, &conn->codec) : vg_h1_new(conn, &conn->codec);
-}
-
+/* While the server drains, who has come before the end may bring a request, if it does so soon.
+ * HTTP/2 sees to that itself. */
 static int begin(struct vg_conn *conn)
 {
-    int r = make_codec(conn);
-    if (r == 0 && conn->server->is_draining)
+    bool is_h2 = conn->tls && vg_tls_session_is_h2(conn->tls);
+    int r = is_h2 ? vg_h2_new(conn, &conn->codec) : vg_h1_new(conn, &conn->codec);
+    if (r < 0 || !conn->server->is_draining)
+        return r;
+    if (is_h2)
         conn->codec->ops->drain(conn->codec);
-    return r;
+    else
+        vg_conn_alarm(conn, vg_conn_now(conn) + DRAIN_MS * VG_NS_PER_MS);
+    return 0;
 }
 
 static void end_handshake(struct vg_conn *conn, bool is_ok)
@@ -444,6 +451,19 @@ int vg_conn_open(struct vg_http_server *s, int take_fd, struct vg_tls *tls,
     else
         update_interest(conn);
     return r;
+}
+
+/* What has come already was sent in good faith. */
+void vg_conn_drain(struct vg_conn *conn)
+{
+    if (conn->is_handshaking)
+        vg_conn_alarm(conn, vg_conn_now(conn) + DRAIN_MS * VG_NS_PER_MS);
+    if (conn->codec && conn->fd >= 0 && !conn->is_closing && !conn->is_finishing)
+        read_some(conn);
+    if (conn->codec && !conn->is_closing && !conn->is_finishing)
+        conn->codec->ops->drain(conn->codec);
+    update_interest(conn);
+    settle(conn);
 }
 
 void vg_conn_close_all(struct vg_http_server *s, int err)

@@ -86,6 +86,8 @@ struct vg_conn {
 
 /* There is something to do at the end of the turn: fill, send, finish. */
 void vg_conn_dirty(struct vg_conn *conn);
+/* The server drains: so does this one. It may be gone afterwards. */
+void vg_conn_drain(struct vg_conn *conn);
 /* Send what waits, then close. Idempotent. What arrives from now on is dropped. */
 void vg_conn_finish(struct vg_conn *conn);
 /* Cut at the next chance, dropping what waits. The first err counts; exchanges get it. */

@@ -24,6 +24,7 @@
 struct vg_listener {
     int fd;
     uint16_t port;
+    bool is_own; /* opened here: nobody else has it */
 };
 
 /* One loop's poll on a listener. */
@@ -140,6 +141,8 @@ int vg_listener_open(const char *host, uint16_t port, struct vg_listener **ret_l
         r = vg_listener_adopt(fd, ret_listener, reterr_status);
     if (r < 0)
         close(fd);
+    else
+        (*ret_listener)->is_own = true;
     return r;
 }
 
@@ -254,7 +257,8 @@ static bool hand_over(struct listening *l, int fd, struct vg_net_address *addres
     if (a)
         *a = (struct arrival){.fd = fd, .tls = l->tls, .address = address};
     vg_mutex_lock(&l->server->shared->mu);
-    struct vg_http_server *to = a ? least_loaded(l->server) : l->server;
+    bool may_be_other = a && !l->server->is_draining;
+    struct vg_http_server *to = may_be_other ? least_loaded(l->server) : l->server;
     atomic_fetch_add_explicit(&to->n_load, 1, memory_order_relaxed);
     bool is_other = to != l->server;
     if (is_other) {
@@ -287,25 +291,29 @@ static void welcome(struct listening *l, int fd, const struct sockaddr *from)
         vg_warn(s->log, "accept_failed", "error=%s", vg_err_name(r));
 }
 
+/* False: that is all for now. */
+static bool accept_one(struct listening *l)
+{
+    union address from;
+    socklen_t n = sizeof from;
+    int fd = accept4(l->listener->fd, &from.any, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+        welcome(l, fd, &from.any);
+        return true;
+    }
+    if (errno == ECONNABORTED || errno == EINTR) /* that one has gone again */
+        return true;
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        pause_accepting(l, -errno);
+    return false;
+}
+
 static void on_ready(uv_poll_t *handle, int status, int events)
 {
     (void)status, (void)events;
     struct listening *l = VG_CONTAINER_OF(handle, struct listening, poll);
-    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
-        union address from;
-        socklen_t n = sizeof from;
-        int fd = accept4(l->listener->fd, &from.any, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            welcome(l, fd, &from.any);
-            continue;
-        }
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            pause_accepting(l, -errno);
-            return;
-        }
-        if (errno != ECONNABORTED && errno != EINTR) /* else: that one has gone again */
-            return;
-    }
+    for (int i = 0; i < ACCEPTS_PER_TURN && accept_one(l); i++)
+        ;
 }
 
 int vg_http_server_listen(struct vg_http_server *s, struct vg_listener *l, struct vg_tls *tls)
@@ -346,4 +354,36 @@ void vg_listening_close_all(struct vg_http_server *s)
         vg_timer_stop(s->loop, &l->pause);
         uv_close((uv_handle_t *)&l->poll, on_listening_closed);
     }
+}
+
+/* From now on it accepts nothing. True: nor does any other. */
+static bool stop_listening(struct vg_http_server *s)
+{
+    bool is_last = true;
+    vg_mutex_lock(&s->shared->mu);
+    atomic_store_explicit(&s->is_listening, false, memory_order_relaxed);
+    VG_LIST_FOREACH (n, &s->shared->servers) {
+        struct vg_http_server *other = VG_CONTAINER_OF(n, struct vg_http_server, link);
+        if (atomic_load_explicit(&other->is_listening, memory_order_relaxed))
+            is_last = false;
+    }
+    vg_mutex_unlock(&s->shared->mu);
+    return is_last;
+}
+
+/* Who waits in the kernel's queue when the socket is closed is reset, and who comes after that is
+ * refused: so the last loop takes in all who wait. A socket that was passed to us stays open
+ * elsewhere, and they wait there for whoever is started next. */
+void vg_listening_drain(struct vg_http_server *s)
+{
+    bool is_last = stop_listening(s);
+    VG_LIST_FOREACH (n, &s->listening) {
+        struct listening *l = VG_CONTAINER_OF(n, struct listening, link);
+        if (!is_last || !l->listener->is_own)
+            continue;
+        for (int i = 0; i < BACKLOG && accept_one(l); i++)
+            ;
+        shutdown(l->listener->fd, SHUT_RDWR);
+    }
+    vg_listening_close_all(s);
 }

@@ -5,6 +5,8 @@
 #include "server.h"
 
 void vg_listening_close_all(struct vg_http_server *s);
+/* The same, for a server that drains. */
+void vg_listening_drain(struct vg_http_server *s);
 /* A server that closes: what others accepted for it is closed. */
 void vg_listening_drop_arrivals(struct vg_http_server *s);
 /* Close a socket that was accepted and may not stay. */

@@ -197,7 +197,7 @@ static bool all_have_finished(const struct vg_http_server *s)
 {
     for (const struct vg_list *n = s->conns.next; n != &s->conns; n = n->next) {
         const struct vg_conn *conn = VG_CONTAINER_OF(n, struct vg_conn, link);
-        if (conn->codec && !conn->is_lingering)
+        if (conn->is_handshaking || (conn->codec && !conn->is_lingering))
             return false;
     }
     return true;
@@ -298,10 +298,9 @@ int vg_http_server_adopt(struct vg_http_server *s, int take_fd, struct vg_tls *t
 
 static void drain_all(struct vg_http_server *s)
 {
-    VG_LIST_FOREACH (n, &s->conns) {
-        struct vg_conn *conn = VG_CONTAINER_OF(n, struct vg_conn, link);
-        if (conn->codec && !conn->is_closing && !conn->is_finishing)
-            conn->codec->ops->drain(conn->codec);
+    for (struct vg_list *n = s->conns.next, *next; n != &s->conns; n = next) {
+        next = n->next;
+        vg_conn_drain(VG_CONTAINER_OF(n, struct vg_conn, link));
     }
 }
 
@@ -310,8 +309,8 @@ void vg_http_server_drain(struct vg_http_server *s, void (*done)(void *arg), voi
     s->is_draining = true;
     s->drained = done;
     s->drained_arg = arg;
-    vg_listening_close_all(s);
     drain_all(s);
+    vg_listening_drain(s);
 }
 
 size_t vg_http_server_connections(const struct vg_http_server *s)

@@ -79,7 +79,8 @@ VG_CHECK int vg_http_server_listen(struct vg_http_server *s, struct vg_listener 
 /* Serve one connected socket, which is taken (for tests: a socketpair). */
 VG_CHECK int vg_http_server_adopt(struct vg_http_server *s, int take_fd, struct vg_tls *tls);
 
-/* No new connections; HTTP/2 gets GOAWAY, HTTP/1.1 answers "Connection: close", idle ones close.
+/* No new connections, but those that wait for the last loop to accept them: they have a second to
+ * bring a request. HTTP/2 gets GOAWAY, HTTP/1.1 answers "Connection: close", idle ones close.
  * done comes when the last exchange has ended and every connection has said its last word (HTTP/2
  * takes requests that are under way for a second more); exchanges that go on are the caller's to
  * end. */

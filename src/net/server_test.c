@@ -289,6 +289,39 @@ static void draining_ends_when_the_last_exchange_does(void **state)
     vg_listener_free(l);
 }
 
+/* Whoever has connected is answered, though nobody has accepted it; whoever comes later is refused.
+ */
+static void draining_takes_in_who_waits(void **state)
+{
+    struct net_test *t = *state;
+    struct vg_listener *l = NULL;
+    assert_int_equal(vg_listener_open("127.0.0.1", 0, &l, NULL), 0);
+    assert_int_equal(vg_http_server_listen(t->server, l, NULL), 0);
+    int asks = connect_to(vg_listener_port(l)), is_silent = connect_to(vg_listener_port(l));
+    int adopted = adopt(t);
+    say(asks, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
+    say(adopted, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
+    vg_http_server_drain(t->server, set_over, &t->is_over);
+    assert_non_null(strstr(hear(t, asks, NULL), "Connection: close"));
+    assert_non_null(strstr(hear(t, adopted, NULL), "401 "));
+    assert_false(t->is_over); /* the silent one may still ask */
+    net_pass(t, 1000);
+    assert_string_equal(hear(t, is_silent, NULL), "");
+    net_turns(t, 3);
+    assert_true(t->is_over);
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons(vg_listener_port(l)),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int late = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(late, (struct sockaddr *)&a, sizeof a), -1);
+    assert_int_equal(errno, ECONNREFUSED);
+    close(late);
+    close(asks);
+    close(adopted);
+    close(is_silent);
+    vg_listener_free(l);
+}
+
 static void freeing_a_server_cuts_its_exchanges(void **state)
 {
     struct net_test *t = *state;
@@ -547,6 +580,7 @@ int main(void)
         T(a_long_pipeline_does_not_hold_the_loop),
         T(events_of_one_turn_leave_together),
         T(draining_ends_when_the_last_exchange_does),
+        T(draining_takes_in_who_waits),
         T(freeing_a_server_cuts_its_exchanges),
         T(a_refused_client_reads_why),
         T(without_descriptors_accepting_pauses),
