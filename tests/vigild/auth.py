@@ -140,6 +140,12 @@ def test_the_plain_port_keeps_browsers_out(case):
     for host in ("evil.example", f"evil.example:{port}", "localhost.evil.example", "127.0.0.1.evil",
                  "", "10.0.0.1", "localhost:", "localhost:x"):
         check(ask(host).status in (400, 403), host)
+    # A target with a host of its own: that one counts, and Host must not lie.
+    for target, host, status in (("localhost", "localhost", 200), ("localhost", "evil.example", 403),
+                                 ("evil.example", "localhost", 403)):
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        a = ask_on(c, f"http://{target}/api/v1/namespaces", headers={"Host": host})
+        equal(a.status, status, f"{target} with Host {host}")
     equal(ask(Origin="http://localhost").status, 403)
     equal(ask(Origin="null").status, 403)
     # Loopback alone, whatever the secure port is bound to.

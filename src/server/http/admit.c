@@ -61,7 +61,9 @@ static bool keep_browsers_out(struct vg_request *q)
     const struct vg_http_request *r = vg_http_request(q->call.x);
     if (vg_http_peer(q->call.x)->is_tls)
         return true;
-    if (!is_loopback_name(host_of(r->authority))) {
+    /* A target with a host of its own wins over Host, but both must be ours. */
+    struct vg_slice host = vg_http_field(q->call.x, "host");
+    if (!is_loopback_name(host_of(r->authority)) || (host.p && !is_loopback_name(host_of(host)))) {
         vg_request_say(q, 403,
                        "403 the plain port answers to localhost, 127.0.0.1 and [::1] alone\n");
         return false;
