@@ -133,6 +133,17 @@ def test_bad_flags_say_what_to_do(case):
         has(r.stderr, text)
 
 
+def test_unknown_flags_get_one_hint(case):
+    for flag, hint in (("--allow-privileged=true", ""), ("--foo", ""), ("--lops", "did you mean --loops?"),
+                       ("--v2", "")):
+        r = case.run(flag)
+        equal(r.returncode, 2, flag)
+        has(r.stderr, "there is no flag " + flag.split("=")[0])
+        equal(r.stderr.count("--help"), 1, f"hints at --help in {r.stderr!r}")
+        has(r.stderr, hint)
+        check(hint or "did you mean" not in r.stderr, r.stderr)
+
+
 def test_wrong_flags_leave_nothing_behind(case):
     broken = case.write("tokens.csv", "one column\n")
     for name, value, text in (("--bind-address", "foo", "not a numeric address"),

@@ -50,7 +50,8 @@ static size_t distance(struct vg_slice a, struct vg_slice b)
 static const char *nearest(struct vg_slice name)
 {
     const char *best = NULL;
-    size_t best_distance = 4; /* further away is a guess, not a slip */
+    /* Further away is a guess, not a slip: three letters, or one in three of a short name. */
+    size_t best_distance = VG_MIN(name.n / 3, (size_t)3) + 1;
     for (const struct vg_flag_group *g = vg_flag_groups; g->title; g++) {
         for (const struct vg_flag *f = g->flags; f->name; f++) {
             size_t d = distance(name, vg_slice_str(f->name));
@@ -74,9 +75,7 @@ int vg_flag_unknown(struct vg_slice name, struct vg_status *reterr_status)
     if (other)
         return vg_fail(reterr_status, VIGIL_E_INVALID,
                        "there is no flag --%.*s; did you mean --%s?", VG_SLICE_ARG(name), other);
-    return vg_fail(reterr_status, VIGIL_E_INVALID,
-                   "there is no flag --%.*s; vigild --help lists what there is",
-                   VG_SLICE_ARG(name));
+    return vg_fail(reterr_status, VIGIL_E_INVALID, "there is no flag --%.*s", VG_SLICE_ARG(name));
 }
 
 /* ---- the command line ---- */

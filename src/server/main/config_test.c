@@ -77,7 +77,7 @@ static void slips_are_refused_with_advice(void **state)
     (void)state;
     refused(ARGS("--data-dri", "x"), "did you mean --data-dir?");
     refused(ARGS("--etcd-servers=http://x"), "the store is embedded");
-    refused(ARGS("--frobnicate"), "vigild --help lists");
+    refused(ARGS("--frobnicate"), "there is no flag --frobnicate");
     refused(ARGS("run"), "'run' is no flag");
     refused(ARGS("--"), "is no flag");
     refused(ARGS("--data-dir"), "--data-dir needs a value: --data-dir DIR");
