@@ -12,21 +12,22 @@ void vg_users_init(struct vg_users *u)
     vg_map_init(&u->map, VG_MAP_BORROWS_KEYS);
 }
 
+/* The map may not change while it is walked: the idle ones are linked first. */
 static void drop_idle(struct vg_users *u)
 {
-    for (;;) {
-        struct vg_user *idle = NULL;
-        VG_MAP_FOREACH (e, &u->map) {
-            struct vg_user *user = e->value;
-            if (user->refs == 0) {
-                idle = user;
-                break;
-            }
-        }
-        if (!idle)
-            break;
-        vg_map_remove(&u->map, idle->key);
-        vg_free(idle);
+    struct vg_user *idle = NULL;
+    VG_MAP_FOREACH (e, &u->map) {
+        struct vg_user *user = e->value;
+        if (user->refs)
+            continue;
+        user->next_idle = idle;
+        idle = user;
+    }
+    while (idle) {
+        struct vg_user *user = idle;
+        idle = user->next_idle;
+        vg_map_remove(&u->map, user->key);
+        vg_free(user);
     }
     u->idle = 0;
 }

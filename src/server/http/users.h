@@ -18,9 +18,10 @@
 #define VG_USERS_IDLE_MAX 1024u
 
 struct vg_user {
-    struct vg_api_user api; /* first */
-    size_t refs;            /* requests */
-    struct vg_slice key;    /* in the map; bytes follow the struct */
+    struct vg_api_user api;    /* first */
+    size_t refs;               /* requests */
+    struct vg_slice key;       /* in the map; bytes follow the struct */
+    struct vg_user *next_idle; /* while idle ones are dropped */
 };
 
 struct vg_users {

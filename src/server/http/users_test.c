@@ -57,6 +57,38 @@ static void idle_users_are_forgotten_in_time(void **state)
     vg_users_done(&users);
 }
 
+/* Idle ones lie between others in the map: just they go, however many there are. */
+static void the_busy_ones_stay(void **state)
+{
+    (void)state;
+    enum { USERS = 4 * VG_USERS_IDLE_MAX };
+    struct vg_users users;
+    static struct vg_user *u[USERS];
+    vg_users_init(&users);
+    for (size_t round = 0; round < 2; round++) {
+        for (size_t i = 0; i < USERS; i++) {
+            char name[32];
+            int n = snprintf(name, sizeof name, "user-%zu", i);
+            struct vg_api_user user = {{name, (size_t)n}, {0}, NULL, 0};
+            struct vg_user *got;
+            assert_int_equal(vg_users_get(&users, &user, NULL, &got), 0);
+            if (round == 0)
+                u[i] = got;
+            else if (i % 2)
+                assert_ptr_equal(got, u[i]); /* a second reference */
+            if (round == 1)
+                vg_users_put(&users, got);
+        }
+        for (size_t i = 0; round == 0 && i < USERS; i += 2)
+            vg_users_put(&users, u[i]);
+        assert_true(vg_map_count(&users.map) <= USERS / 2 + VG_USERS_IDLE_MAX);
+        vg_map_check(&users.map);
+    }
+    for (size_t i = 1; i < USERS; i += 2)
+        vg_users_put(&users, u[i]);
+    vg_users_done(&users);
+}
+
 static void too_many_groups_are_refused(void **state)
 {
     (void)state;
@@ -113,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_users_share_an_entry),
         cmocka_unit_test(idle_users_are_forgotten_in_time),
+        cmocka_unit_test(the_busy_ones_stay),
         cmocka_unit_test(too_many_groups_are_refused),
         cmocka_unit_test(a_user_has_so_many_watches_and_no_more),
         cmocka_unit_test(memory_may_run_out),
