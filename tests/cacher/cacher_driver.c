@@ -252,11 +252,12 @@ static struct vg_test_obj seal_pod(size_t kind, const struct vg_pod *pod)
     vg_test_must(vg_buf_printf(
         &text,
         "{\"kind\":\"%s\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\""
-        "%s%s%s%s%s%s},\"spec\":{%s%s%s},\"data\":%d}",
+        "%s%s%s%s%s%s},\"spec\":{%s%s%s},\"data\":%d%s%*s%s}",
         is_node ? "Node" : "Pod", pod->name, is_node ? "" : ",\"namespace\":\"",
         is_node ? "" : pod->ns, is_node ? "" : "\"", pod->labels ? ",\"labels\":{" : "",
         pod->labels ? pod->labels : "", pod->labels ? "}" : "", pod->node ? "\"nodeName\":\"" : "",
-        pod->node ? pod->node : "", pod->node ? "\"" : "", pod->n));
+        pod->node ? pod->node : "", pod->node ? "\"" : "", pod->n, pod->pad ? ",\"pad\":\"" : "",
+        pod->pad, "", pod->pad ? "\"" : ""));
     return vg_test_seal(fields_of(kind), vg_buf_slice(&text));
 }
 

@@ -70,6 +70,7 @@ struct vg_pod {
     const char *node;   /* NULL: not scheduled */
     const char *labels; /* inside the braces: "\"app\":\"web\""; NULL: none */
     int n;              /* makes contents differ */
+    int pad;            /* bytes more */
 };
 struct vg_op vg_cdrv_put_op(size_t kind, const struct vg_pod *pod);
 struct vg_op vg_cdrv_delete_op(size_t kind, const char *ns, const char *name);

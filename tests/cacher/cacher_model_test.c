@@ -443,6 +443,7 @@ static void every_stream_is_the_filtered_log(void **state)
         .is_threaded = is_threaded,
         .cacher = {.events_min = 100,
                    .events_max = 600,
+                   .bytes_max = 256 << 10,
                    .window_ms = 20000,
                    .refill_max = 900,
                    .make_form = model_make_form,

@@ -56,7 +56,7 @@ struct vg_cacher_opts {
     size_t form_bytes_max; /* of kept forms; 0 = 64 MiB */
     /* The hot tail, per kind; 0 = the default. */
     size_t events_min, events_max; /* 100, 102400 */
-    size_t bytes_max;              /* 256 MiB */
+    size_t bytes_max;              /* 256 MiB; wins over events_min, see history.h */
     uint64_t window_ms;            /* 75 s */
     size_t refill_max;             /* revisions that a start reads back: 102400 */
     /* Watchers; 0 = the default. */

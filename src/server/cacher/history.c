@@ -38,7 +38,7 @@ void vg_history_view_unref(struct vg_history_view *v)
         return;
     (void)atomic_load_explicit(&v->refs, memory_order_acquire); /* as a fence; TSan sees it */
     for (size_t i = 0; i < v->n; i++)
-        vg_segment_unref(v->segments[i]);
+        vg_segment_unref(v->parts[i].segment);
     vg_free(v);
 }
 
@@ -46,7 +46,7 @@ void vg_history_view_unref(struct vg_history_view *v)
 static struct vg_history_view *view_copy(const struct vg_history_view *from, size_t skip)
 {
     size_t n = from->n - skip;
-    struct vg_history_view *v = vg_malloc(sizeof *v + (n + 1) * sizeof v->segments[0]);
+    struct vg_history_view *v = vg_malloc(sizeof *v + (n + 1) * sizeof v->parts[0]);
     if (!v)
         return NULL;
     atomic_init(&v->refs, 1);
@@ -54,8 +54,8 @@ static struct vg_history_view *view_copy(const struct vg_history_view *from, siz
     v->oldest_rev = from->oldest_rev;
     v->n = n;
     for (size_t i = 0; i < n; i++) {
-        v->segments[i] = from->segments[skip + i];
-        vg_segment_ref(v->segments[i]);
+        v->parts[i] = from->parts[skip + i];
+        vg_segment_ref(v->parts[i].segment);
     }
     return v;
 }
@@ -191,7 +191,12 @@ static void take_back_links(struct vg_history *h, const struct values *v, const 
 
 static struct vg_segment *last_segment(const struct vg_history *h)
 {
-    return h->view->n ? h->view->segments[h->view->n - 1] : NULL;
+    return h->view->n ? h->view->parts[h->view->n - 1].segment : NULL;
+}
+
+static bool is_at_end(const struct vg_history *h, const struct vg_segment *s)
+{
+    return s->n == VG_SEGMENT_CHANGES || s->bytes >= vg_segment_share(&h->limits);
 }
 
 static int add_segment(struct vg_history *h)
@@ -206,7 +211,7 @@ static int add_segment(struct vg_history *h)
     s->n = 0;
     s->first = h->next;
     s->bytes = 0;
-    v->segments[v->n++] = s;
+    v->parts[v->n++] = (struct vg_view_part){.first = s->first, .segment = s};
     vg_history_view_unref(h->view);
     h->view = v;
     h->grown++;
@@ -225,7 +230,7 @@ int vg_history_append(struct vg_history *h, const struct vg_rec *rec, const stru
                       struct vg_segment **ret_segment)
 {
     struct vg_segment *s = last_segment(h);
-    if (!s || s->n == VG_SEGMENT_CHANGES) {
+    if (!s || is_at_end(h, s)) {
         int r = add_segment(h);
         if (r < 0)
             return r;
@@ -278,17 +283,22 @@ static void forget_values(struct vg_history *h, const struct vg_segment *s)
     }
 }
 
-/* How many segments from the front the limits do not keep. The last one always stays. */
+/* How many segments from the front the limits do not keep. The last one always stays. Bytes win
+ * over the least number of events: a hundred of the largest objects are 300 MiB. */
 static size_t count_evictable(const struct vg_history *h, int64_t now_ms)
 {
     size_t events = (size_t)(h->next - h->view->oldest);
     size_t bytes = h->bytes;
     size_t n = 0;
     while (n + 1 < h->view->n) {
-        const struct vg_segment *s = h->view->segments[n];
+        const struct vg_segment *s = h->view->parts[n].segment;
         bool is_old = now_ms - s->changes[s->n - 1].at_ms > h->limits.window_ms;
-        bool is_over = events > h->limits.events_max || bytes > h->limits.bytes_max;
-        if (events - s->n < h->limits.events_min || (!is_old && !is_over))
+        bool is_heavy = bytes > h->limits.bytes_max;
+        bool is_over = is_heavy || events > h->limits.events_max;
+        size_t least = h->limits.events_min;
+        if (is_heavy && least > VG_HISTORY_FLOOR)
+            least = VG_HISTORY_FLOOR;
+        if (events - s->n < least || (!is_old && !is_over))
             break;
         events -= s->n;
         bytes -= s->bytes;
@@ -305,12 +315,12 @@ void vg_history_evict(struct vg_history *h, int64_t now_ms)
     struct vg_history_view *v = view_copy(h->view, n);
     if (!v)
         return; /* out of memory: keeping is no error; the next call tries again */
-    const struct vg_segment *last = h->view->segments[n - 1];
+    const struct vg_segment *last = h->view->parts[n - 1].segment;
     v->oldest = last->first + last->n;
     v->oldest_rev = last->changes[last->n - 1].rev;
     for (size_t i = 0; i < n; i++) {
-        forget_values(h, h->view->segments[i]);
-        h->bytes -= h->view->segments[i]->bytes;
+        forget_values(h, h->view->parts[i].segment);
+        h->bytes -= h->view->parts[i].segment->bytes;
     }
     vg_history_view_unref(h->view);
     h->view = v;
@@ -319,11 +329,28 @@ void vg_history_evict(struct vg_history *h, int64_t now_ms)
 
 /* ---- readers ---- */
 
+/* The part with `seq`, which is not in one before `lo`. */
+static size_t search_part(const struct vg_history_view *v, size_t lo, uint64_t seq)
+{
+    size_t hi = v->n;
+    while (hi - lo > 1) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (v->parts[mid].first <= seq)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 struct vg_change *vg_history_at(const struct vg_history_view *v, uint64_t seq)
 {
-    /* All but the newest segment are full, and the first may begin anywhere: count from it. */
-    size_t i = (size_t)((seq - v->segments[0]->first) / VG_SEGMENT_CHANGES);
-    struct vg_segment *s = v->segments[i];
+    /* Segments are full as a rule, and the first may begin anywhere: count from it. Where some are
+     * short it is a later one. */
+    size_t i = (size_t)((seq - v->parts[0].first) / VG_SEGMENT_CHANGES);
+    if (i + 1 < v->n && v->parts[i + 1].first <= seq)
+        i = search_part(v, i + 1, seq);
+    struct vg_segment *s = v->parts[i].segment;
     assert(seq >= s->first && seq - s->first < VG_SEGMENT_CHANGES);
     return &s->changes[seq - s->first];
 }

@@ -1,8 +1,10 @@
 /* history.h - the hot tail of one kind's history: recent changes with what they replaced.
- * Changes are numbered by a sequence per kind and live in segments of a fixed size, held by a view:
- * an immutable list of segments. A reader holds a view and reads any change below the number that
- * it was given with it; the one writer appends behind that number, and evicts whole segments by
- * publishing a view without them. What falls out is still in storage until compaction, slower.
+ * Changes are numbered by a sequence per kind and live in segments, held by a view: an immutable
+ * list of segments. A segment ends when it is full or holds its share of the bytes, so that
+ * dropping whole ones keeps to the cap also when objects are large. A reader holds a view and reads
+ * any change below the number that it was given with it; the one writer appends behind that number,
+ * and evicts whole segments by publishing a view without them. What falls out is still in storage
+ * until compaction, slower.
  *
  * Each change links to the one before it with the same namespace and with the same trigger value,
  * the old value and the new one, so that replaying for one node or one namespace costs what it
@@ -15,7 +17,8 @@
  *      forms, which are made once.
  *   H4 the oldest sequence never falls; `oldest_rev` is the revision after which the tail is whole:
  *      a reader that has seen it, or more, needs nothing that was evicted.
- *   H5 `rev` and `keeps_trigger` say of a change what its records say. */
+ *   H5 `rev` and `keeps_trigger` say of a change what its records say.
+ *   H6 segments follow each other without a gap; each but the newest is full or holds its share. */
 #ifndef VG_CACHER_HISTORY_H
 #define VG_CACHER_HISTORY_H
 
@@ -26,8 +29,15 @@
 #include "server/storage/storage.h"
 #include "tree.h"
 
-/* 256 changes: an allocation of some 30 KiB, and eviction in steps that readers do not notice. */
+/* 256 changes: an allocation of 20 KiB, and eviction in steps that readers do not notice. */
 #define VG_SEGMENT_CHANGES 256
+/* A segment with an eighth of bytes_max ends, so eviction drops an eighth of the tail at a time;
+ * but not below 64 KiB, three times the segment itself. */
+#define VG_SEGMENT_SHARE 8
+#define VG_SEGMENT_BYTES_MIN ((size_t)64 << 10)
+/* 16 changes stay whatever they weigh: a watcher that is one batch behind finds them here. With the
+ * largest objects (3 MiB) they are 48 MiB. */
+#define VG_HISTORY_FLOOR 16
 
 /* A link is the sequence it points to plus one; 0 = none. */
 typedef uint64_t vg_link;
@@ -54,20 +64,34 @@ struct vg_segment {
     struct vg_change changes[VG_SEGMENT_CHANGES];
 };
 
+/* A segment in a view; `first` is the segment's, here so that a search reads the view alone. */
+struct vg_view_part {
+    uint64_t first;
+    struct vg_segment *segment; /* reference */
+};
+
 struct vg_history_view {
     _Atomic uint32_t refs;
     uint64_t oldest; /* first sequence in it */
     vg_rev oldest_rev;
     size_t n;
-    struct vg_segment *segments[];
+    struct vg_view_part parts[];
 };
 
 struct vg_history_limits {
-    size_t events_min; /* never fewer, however old; 100 as in kube-apiserver */
+    size_t events_min; /* not fewer, however old, within bytes_max; 100 as in kube-apiserver */
     size_t events_max; /* never more; 102400 */
-    size_t bytes_max;  /* of records held for history's sake */
+    /* Of records held for history's sake. Above it, VG_HISTORY_FLOOR stands for events_min. */
+    size_t bytes_max;
     int64_t window_ms; /* what is younger stays, within the maxima; 75 s */
 };
+
+/* A segment with as many bytes ends. */
+static inline size_t vg_segment_share(const struct vg_history_limits *l)
+{
+    size_t share = l->bytes_max / VG_SEGMENT_SHARE;
+    return share > VG_SEGMENT_BYTES_MIN ? share : VG_SEGMENT_BYTES_MIN;
+}
 
 /* How a change names its trigger value; NULL: the kind has no trigger. */
 typedef struct vg_slice vg_trigger_fn(const struct vg_rec *rec, void *arg);

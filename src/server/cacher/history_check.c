@@ -70,18 +70,31 @@ static void check_links(struct vg_history *h, const struct vg_change *c, uint64_
          "the newest with a value is not", seq);
 }
 
-void vg_history_check(struct vg_history *h)
+static void check_segments(const struct vg_history *h)
 {
     size_t bytes = 0;
     uint64_t seq = h->view->oldest;
-    must(h->view->n == 0 || h->view->segments[0]->first == seq, "the view begins elsewhere", seq);
     for (size_t i = 0; i < h->view->n; i++) {
-        const struct vg_segment *s = h->view->segments[i];
-        must(i + 1 == h->view->n || s->n == VG_SEGMENT_CHANGES, "a segment is not full", s->first);
+        const struct vg_view_part *part = &h->view->parts[i];
+        const struct vg_segment *s = part->segment;
+        bool is_newest = i + 1 == h->view->n;
+        bool is_at_end =
+            s->n == VG_SEGMENT_CHANGES || (s->n && s->bytes >= vg_segment_share(&h->limits));
+        must(s->first == seq && part->first == seq, "H6 is broken: a gap", seq);
+        must(is_newest || is_at_end, "H6 is broken: a segment ends early", seq);
+        for (uint32_t k = 0; k < s->n; k++)
+            must(vg_history_at(h->view, seq + k) == &s->changes[k], "found elsewhere", seq + k);
+        seq += s->n;
         bytes += s->bytes;
     }
+    must(seq == h->next, "the view ends elsewhere", seq);
     must(bytes == h->bytes, "bytes are counted wrong", seq);
-    for (; seq < h->next; seq++) {
+}
+
+void vg_history_check(struct vg_history *h)
+{
+    check_segments(h);
+    for (uint64_t seq = h->view->oldest; seq < h->next; seq++) {
         const struct vg_change *c = vg_history_at(h->view, seq);
         if (seq > h->view->oldest)
             must(is_before(vg_history_at(h->view, seq - 1), c), "H1 is broken", seq);

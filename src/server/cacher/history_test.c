@@ -136,6 +136,122 @@ static void age_count_and_bytes_evict_whole_segments(void **state)
     assert_int_equal(left_after(l, 0), 2);
 }
 
+/* ---- large objects ---- */
+
+static struct vg_rec *heavy(const char *key, const char *trigger, vg_rev rev, size_t size)
+{
+    static const char value[256 << 10];
+    struct vg_rec *rec = NULL;
+    assert_true(size <= sizeof value);
+    vg_tree_must(vg_rec_new(VG_REC_PUT, vg_slice_str(key), vg_slice_str(trigger),
+                            vg_slice(value, size), &rec));
+    rec->rev = rev;
+    return rec;
+}
+
+#define HEAVY ((size_t)20000)
+
+/* Stretches of large objects, with short segments, between stretches of small ones, with full. */
+static void append_heavy(struct vg_history *h, struct vg_rng *rng, vg_rev rev)
+{
+    char key[8] = {(char)('a' + vg_rng_below(rng, 3)), '/', 'p', 0};
+    char now[8], before[8];
+    snprintf(now, sizeof now, "n%d", (int)vg_rng_below(rng, 5));
+    snprintf(before, sizeof before, "n%d", (int)vg_rng_below(rng, 5));
+    size_t size = rev / 300 % 2 ? vg_rng_below(rng, HEAVY) : 1;
+    vg_tree_must(append(h, record(key, now, rev), heavy(key, before, rev - 1, size), 0));
+}
+
+static size_t count_short(const struct vg_history_view *v)
+{
+    size_t n = 0;
+    for (size_t i = 0; i + 1 < v->n; i++)
+        n += v->parts[i].segment->n < VG_SEGMENT_CHANGES;
+    return n;
+}
+
+static void large_objects_stay_within_the_bytes(void **state)
+{
+    (void)state;
+    struct vg_history h;
+    struct vg_rng rng;
+    struct vg_history_limits limits = wide;
+    limits.events_min = 100;
+    limits.bytes_max = 2 << 20;
+    size_t largest = HEAVY + 1000, share = vg_segment_share(&limits), most = 0;
+    assert_int_equal(share, 256 << 10);
+    vg_rng_seed(&rng, vg_test_seed());
+    open_history(&h, limits);
+    bool is_mixed = false;
+    for (vg_rev rev = 2; rev < 3000; rev++) {
+        append_heavy(&h, &rng, rev);
+        assert_true(h.bytes <= limits.bytes_max + largest);
+        size_t before = h.bytes;
+        vg_history_evict(&h, 0);
+        assert_true(h.bytes <= limits.bytes_max);
+        assert_true(before - h.bytes <= 2 * share); /* step by step */
+        size_t n_short = count_short(h.view);
+        is_mixed = is_mixed || (n_short && n_short + 1 < h.view->n);
+        most = h.bytes > most ? h.bytes : most;
+        if (rev % 100 == 0)
+            vg_history_check(&h);
+    }
+    assert_true(is_mixed);
+    assert_true(most > limits.bytes_max - share - largest);
+    vg_history_done(&h);
+}
+
+static size_t left_of_huge(size_t events_min)
+{
+    struct vg_history h;
+    struct vg_history_limits limits = wide;
+    limits.events_min = events_min;
+    limits.bytes_max = 256 << 10;
+    open_history(&h, limits);
+    for (vg_rev rev = 2; rev < 200; rev++) {
+        vg_tree_must(append(&h, record("a/p", "n", rev), heavy("a/p", "n", rev - 1, 200 << 10), 0));
+        vg_history_evict(&h, 0);
+    }
+    vg_history_check(&h);
+    size_t left = (size_t)(h.next - h.view->oldest);
+    vg_history_done(&h);
+    return left;
+}
+
+/* Bytes win over the least number of events, but for a floor. */
+static void a_few_changes_stay_whatever_they_weigh(void **state)
+{
+    (void)state;
+    assert_int_equal(left_of_huge(100), VG_HISTORY_FLOOR);
+    assert_int_equal(left_of_huge(4), 4);
+}
+
+static void a_view_of_short_segments_finds_each_change(void **state)
+{
+    (void)state;
+    struct vg_history h;
+    struct vg_rng rng;
+    struct vg_history_limits limits = wide;
+    limits.bytes_max = 2 << 20;
+    vg_rng_seed(&rng, vg_test_seed());
+    open_history(&h, limits);
+    for (vg_rev rev = 2; rev < 1000; rev++)
+        append_heavy(&h, &rng, rev);
+    struct vg_history_view *v = vg_history_view_ref(h.view);
+    uint64_t end = h.next;
+    for (vg_rev rev = 1000; rev < 3000; rev++)
+        append_heavy(&h, &rng, rev);
+    vg_history_evict(&h, 0);
+    assert_true(h.view->oldest > end);
+    assert_true(count_short(v) > 2);
+    for (uint64_t seq = 0; seq < end; seq++) {
+        assert_int_equal(vg_history_at(v, seq)->rec->rev, seq + 2);
+        assert_int_equal(vg_history_after(v, end, seq + 2), seq + 1);
+    }
+    vg_history_view_unref(v);
+    vg_history_done(&h);
+}
+
 static void a_view_stays_readable_after_eviction(void **state)
 {
     (void)state;
@@ -239,6 +355,9 @@ int main(void)
         cmocka_unit_test(links_lead_to_the_change_before_with_the_same_value),
         cmocka_unit_test(evicting_keeps_links_and_counts_right),
         cmocka_unit_test(age_count_and_bytes_evict_whole_segments),
+        cmocka_unit_test(large_objects_stay_within_the_bytes),
+        cmocka_unit_test(a_few_changes_stay_whatever_they_weigh),
+        cmocka_unit_test(a_view_of_short_segments_finds_each_change),
         cmocka_unit_test(a_view_stays_readable_after_eviction),
         cmocka_unit_test(a_restart_forgets_everything_and_counts_on),
         cmocka_unit_test(a_root_is_found_by_the_revision_it_shows),
