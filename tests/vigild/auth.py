@@ -284,6 +284,23 @@ def test_too_many_at_once_get_429(case):
     wait_for("room again", lambda: not refused())
 
 
+def test_zero_is_no_limit(case):
+    port, path = free_port(), "/api/v1/namespaces/default/configmaps"
+    v = case.start("--insecure-port", str(port), "--max-mutating-requests-inflight", "0",
+                   "--max-requests-inflight=0")
+    held = []
+    for _ in range(230):  # the usual limit is 200
+        c = socket.create_connection(("127.0.0.1", port))
+        c.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n".encode())
+        held.append(c)
+    wait_for("all in flight", lambda: 'inflight_requests{request_kind="mutating"} 230\n'
+             in v.ask("/metrics").text)
+    equal(v.ask(path, "POST", body={"metadata": {"name": "a"}}).status, 201)
+    equal(v.ask(PODS).status, 200)
+    for c in held:
+        c.close()
+
+
 def test_bodies_over_the_limit(case):
     v = case.start("--max-request-body-bytes", "2000")
     a = v.ask("/api/v1/namespaces/default/configmaps", "POST", body="x" * 2001,

@@ -262,7 +262,8 @@ static bool limit_inflight(struct vg_request *q)
     bool is_read = t->verb == VG_API_GET || t->verb == VG_API_LIST || t->verb == VG_API_WATCH;
     q->inflight = is_read ? VG_INFLIGHT_READ : VG_INFLIGHT_WRITE;
     uint32_t max = is_read ? g->opts.max_inflight : g->opts.max_mutating;
-    if (atomic_fetch_add_explicit(&g->inflight[q->inflight], 1, memory_order_relaxed) < max)
+    uint32_t before = atomic_fetch_add_explicit(&g->inflight[q->inflight], 1, memory_order_relaxed);
+    if (max == 0 || before < max)
         return true;
     vg_inflight_give(q);
     q->call.extra_fields = fields;

@@ -40,8 +40,6 @@ int vg_gate_new(const struct vg_gate_opts *opts, struct vg_gate **ret_gate)
     if (!g)
         return -ENOMEM;
     g->opts = *opts;
-    g->opts.max_inflight = opts->max_inflight ? opts->max_inflight : 400;
-    g->opts.max_mutating = opts->max_mutating ? opts->max_mutating : 200;
     g->opts.body_max = opts->body_max ? opts->body_max : 3145728;
     g->opts.slow_ms = opts->slow_ms ? opts->slow_ms : 500;
     g->opts.tokens = vg_tokens_ref(opts->tokens);

@@ -29,7 +29,7 @@ struct vg_gate_opts {
     const struct vg_authz *const *authz; /* ends with NULL; borrowed */
     const struct vg_health *health;      /* borrowed */
     struct vg_tokens *tokens;            /* NULL: none; a reference is taken */
-    uint32_t max_inflight, max_mutating; /* 0 = 400, 200 */
+    uint32_t max_inflight, max_mutating; /* 0: no limit */
     uint32_t max_watches_per_user;       /* 0 = 100000 */
     size_t body_max;                     /* net's limit, to be named in refusals; 0 = 3145728 */
     uint64_t slow_ms;                    /* requests slower than this are logged; 0 = 500 */
