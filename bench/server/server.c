@@ -39,9 +39,9 @@ static uint16_t free_port(void)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof a;
-    if (fd < 0)
-        bench_die("no socket: %s", strerror(errno));
-    if (bind(fd, (struct sockaddr *)&a, n) < 0 || getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+    bool is_bound = fd >= 0 && bind(fd, (struct sockaddr *)&a, n) == 0 &&
+                    getsockname(fd, (struct sockaddr *)&a, &n) == 0;
+    if (!is_bound)
         bench_die("no free port: %s", strerror(errno));
     close(fd);
     return ntohs(a.sin_port);

@@ -148,7 +148,7 @@ static int read_owner(struct reader *r, struct vg_json *v)
     }
     struct vg_json out = vg_json_object();
     for (int i = 0; i < OWNER_N; i++) {
-        if (found[i].type == VG_JSON_NULL && i < OWNER_CONTROLLER)
+        if (i < OWNER_CONTROLLER && found[i].type == VG_JSON_NULL)
             found[i] = vg_json_string_ref(VG_SLICE_LIT(""));
         if (found[i].type != VG_JSON_NULL &&
             vg_json_object_add(r->arena, &out, vg_slice_str(owner_fields[i].name), found[i]) < 0)

@@ -299,6 +299,9 @@ int vg_cache_newest(struct vg_cacher *c, size_t kind, struct vg_cache_snapshot *
 int vg_cache_exact(struct vg_cacher *c, size_t kind, vg_rev rev, struct vg_cache_snapshot *ret)
 {
     struct vg_cache_snapshot s;
+    /* The tail may have it still, but no watch could follow it: storage says what is to be said. */
+    if (rev < vg_storage_compacted(c->opts.storage))
+        return VIGIL_E_NOT_FOUND;
     int r = vg_cache_newest(c, kind, &s);
     if (r < 0)
         return r;
