@@ -304,6 +304,22 @@ def test_sigterm_ends_watches_in_order(case):
     equal(w.events[0]["object"]["metadata"]["name"], "after")
 
 
+def test_a_removed_data_directory_is_noticed(case):
+    v = case.start()
+    context = v.admin()
+    for path in ("/readyz", "/livez", "/healthz"):
+        equal(v.ask(path, context=context).status, 200)
+    shutil.rmtree(v.dir)
+    v.send(signal.SIGHUP)  # main looks whenever it wakes up
+    a = wait_for("livez to fail", lambda: (lambda a: a if a.status == 500 else None)(
+        v.ask("/livez", context=context)))
+    has(a.text, "[-]etcd failed")
+    equal(v.ask("/readyz", context=context).status, 500)
+    v.send(signal.SIGHUP)
+    v.end()
+    equal(v.stderr().count("data_dir_removed"), 1)
+
+
 def test_readyz_fails_first(case):
     v = case.start("--shutdown-delay-duration", "1m")
     context = v.admin()

@@ -105,6 +105,8 @@ static const char *check_store(void *arg)
 {
     struct vg_daemon *d = arg;
     struct vg_storage_stats stats;
+    if (atomic_load(&d->is_store_gone))
+        return "the data directory has been removed";
     vg_storage_stats(d->storage, &stats);
     return stats.read_only ? "the store takes no writes" : NULL;
 }

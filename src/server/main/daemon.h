@@ -28,6 +28,10 @@ const char *vg_daemon_greeting(struct vg_daemon *d);
 void vg_daemon_reload(struct vg_daemon *d);
 /* Renew certificates that end soon. */
 void vg_daemon_renew(struct vg_daemon *d);
+/* Is the store still where it was? If not, that is logged once, and health checks fail from then
+ * on.
+ */
+void vg_daemon_look_at_store(struct vg_daemon *d);
 /* A sign of life from every loop since the last call? */
 bool vg_daemon_is_alive(struct vg_daemon *d);
 

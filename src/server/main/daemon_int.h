@@ -70,6 +70,7 @@ struct vg_daemon {
     int64_t start_wall_ms;
     struct vg_stat_row *stat_rows; /* stats.c */
     _Atomic bool is_ending;
+    _Atomic bool is_store_gone; /* from under us: what is written is lost at the end */
     char greeting[1024];
 };
 

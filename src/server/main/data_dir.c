@@ -143,6 +143,18 @@ int vg_data_dir_open(const char *path, struct vg_data_dir *ret_dir, struct vg_st
     return 0;
 }
 
+bool vg_data_dir_is_there(const struct vg_data_dir *d, const char *name)
+{
+    struct stat held, found;
+    if (fstatat(d->fd, name, &found, 0) < 0 && errno == ENOENT)
+        return false;
+    if (fstat(d->lock_fd, &held) < 0)
+        return true; /* it cannot be told */
+    if (fstatat(d->fd, LOCK_NAME, &found, 0) < 0)
+        return errno != ENOENT;
+    return held.st_ino == found.st_ino && held.st_dev == found.st_dev;
+}
+
 void vg_data_dir_close(struct vg_data_dir *d)
 {
     if (d->fd >= 0)

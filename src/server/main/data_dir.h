@@ -22,6 +22,10 @@ VG_CHECK int vg_data_dir_open(const char *path, struct vg_data_dir *ret_dir,
                               struct vg_status *reterr_status);
 void vg_data_dir_close(struct vg_data_dir *d);
 
+/* False: its lock, or this directory in it, has been removed, and likely everything else has.
+ * Wherever it may have been moved to. Thread: any. */
+bool vg_data_dir_is_there(const struct vg_data_dir *d, const char *name);
+
 /* The path of a file in it; NULL: out of memory. The caller frees it. */
 VG_CHECK char *vg_data_dir_path(const struct vg_data_dir *d, const char *name);
 /* Make a directory in it, 0700, if there is none. */

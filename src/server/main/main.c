@@ -17,7 +17,8 @@
 #include "notify.h"
 
 #define DAY_NS (UINT64_C(24) * 3600 * VG_NS_PER_S)
-/* How long main sleeps when nothing calls for its attention sooner. */
+/* How long main sleeps when nothing calls for its attention sooner; so often it looks at the store.
+ */
 #define NAP_MS 60000u
 
 static uint64_t now_ns(void)
@@ -94,6 +95,7 @@ static void serve(struct vg_daemon *d)
             vg_daemon_reload(d);
             vg_notify("READY=1");
         }
+        vg_daemon_look_at_store(d);
         if (watchdog_ms && vg_daemon_is_alive(d))
             vg_notify("WATCHDOG=1");
         if (now_ns() >= renew_at) {
