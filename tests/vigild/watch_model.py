@@ -207,11 +207,12 @@ class Watcher(threading.Thread):
                 try:
                     self.follow(stream)
                 except Gone:
-                    # A state that was cut short is asked for again.
-                    if self.with_state and self.start_rev == 0:
-                        self.seen, self.last = [], 0
+                    pass
                 finally:
                     stream.close()
+                # A state that was cut short is asked for again.
+                if self.with_state and self.start_rev == 0:
+                    self.seen, self.last = [], 0
                 self.reconnects += 1
         except BaseException as e:  # noqa: every failure is told at the end
             self.error = e
