@@ -13,7 +13,7 @@
 /* Own codes lie below every errno. */
 #define VIGIL_E_BASE (-100000)
 
-enum vigil_error {
+enum vg_err_code {
 #define VG_ERR(name, number, http, reason, retriable, text)                                        \
     VIGIL_E_##name = VIGIL_E_BASE - (number),
 #define VG_ERRNO(name, http, reason, retriable)
