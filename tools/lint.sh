@@ -69,8 +69,8 @@ include_check() {
         BEGIN {
             n = split("base json yaml object loop net " \
                       "server/storage server/tool server/cacher server/kinds server/api server/http server/main " \
-                      "client/transport client/reflector client/fifo client/store client/informer " \
-                      "client/workqueue cli", order, " ")
+                      "client/object client/store client/fifo client/workqueue " \
+                      "client/transport client/reflector client/informer client/leader cli", order, " ")
             for (i = 1; i <= n; i++) rank[order[i]] = i
         }
         function room(path,  part) {

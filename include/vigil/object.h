@@ -13,7 +13,8 @@ extern "C" {
 
 struct vigil_object;
 
-/* From JSON text, which is copied. NULL: no object with metadata and a name, see err. */
+/* From JSON text, which is copied. NULL: no object with metadata and a name, see err. What lies
+ * deeper is checked no further than its quotes and brackets. */
 VIGIL_API VIGIL_CHECKED const struct vigil_object *vigil_object_parse(struct vigil_text json,
                                                                       struct vigil_error *err);
 VIGIL_API const struct vigil_object *vigil_object_ref(const struct vigil_object *o);
@@ -21,7 +22,8 @@ VIGIL_API const struct vigil_object *vigil_object_ref(const struct vigil_object 
 VIGIL_API void vigil_object_unref(const struct vigil_object *o);
 
 /* What is known without looking. Empty text: not there. */
-VIGIL_API struct vigil_text vigil_object_json(const struct vigil_object *o); /* as received */
+/* As received; the items of a list have got their kind and apiVersion from the list. */
+VIGIL_API struct vigil_text vigil_object_json(const struct vigil_object *o);
 VIGIL_API struct vigil_text vigil_object_kind(const struct vigil_object *o);
 VIGIL_API struct vigil_text vigil_object_api_version(const struct vigil_object *o);
 VIGIL_API struct vigil_text vigil_object_name(const struct vigil_object *o);
@@ -30,7 +32,8 @@ VIGIL_API struct vigil_text vigil_object_uid(const struct vigil_object *o);
 VIGIL_API struct vigil_text vigil_object_resource_version(const struct vigil_object *o);
 /* "namespace/name", or "name" when there is no namespace: what stores and work queues use. */
 VIGIL_API struct vigil_text vigil_object_key(const struct vigil_object *o);
-/* The value of a label or an annotation; p is NULL when it is not there. */
+/* The value of a label or an annotation; p is NULL when it is not there. So it is for an annotation
+ * that holds escapes: vigil_get finds it, vigil_value_copy unescapes it. */
 VIGIL_API struct vigil_text vigil_object_label(const struct vigil_object *o, const char *key);
 VIGIL_API struct vigil_text vigil_object_annotation(const struct vigil_object *o, const char *key);
 /* The one owner with controller: true: its kind, name and uid. false: none. */
