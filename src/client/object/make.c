@@ -173,29 +173,28 @@ static size_t tail_room(const struct raw *raw)
     return raw->is_escaped ? raw->s.n * 3 : 0;
 }
 
-/* Into the tail. */
-static int copy_unescaped(struct block *b, const struct raw *raw)
+/* Where the copy ends; NULL: malformed. */
+static char *copy_unescaped(char *to, const struct raw *raw)
 {
     const char *p = raw->s.p, *end = p + raw->s.n;
     while (p < end) {
         char unit[4];
         size_t n = vg_json_decode_unit(&p, end, unit);
         if (n == 0)
-            return VIGIL_E_JSON_SYNTAX;
-        memcpy(b->base + b->tail, unit, n);
-        b->tail += n;
+            return NULL;
+        memcpy(to, unit, n);
+        to += n;
     }
-    return 0;
+    return to;
 }
 
-static int copy_text(struct block *b, const struct raw *raw)
+static char *copy_text(char *to, const struct raw *raw)
 {
     if (raw->is_escaped)
-        return copy_unescaped(b, raw);
+        return copy_unescaped(to, raw);
     if (raw->s.n)
-        memcpy(b->base + b->tail, raw->s.p, raw->s.n);
-    b->tail += raw->s.n;
-    return 0;
+        memcpy(to, raw->s.p, raw->s.n);
+    return to + raw->s.n;
 }
 
 /* A text by offset: where it stands in the JSON, or unescaped in the tail. */
@@ -204,9 +203,10 @@ static int place(struct block *b, const struct raw *raw, uint32_t *ret_at, uint1
     size_t n = raw->s.n, tail = b->tail;
     *ret_at = (uint32_t)tail;
     if (raw->is_escaped) {
-        int r = copy_unescaped(b, raw);
-        if (r < 0)
-            return r;
+        char *end = copy_unescaped(b->base + tail, raw);
+        if (!end)
+            return VIGIL_E_JSON_SYNTAX;
+        b->tail = (size_t)(end - b->base);
         n = b->tail - tail;
     } else if (raw->s.p) {
         *ret_at = (uint32_t)((size_t)(raw->s.p - b->json) + b->shift);
@@ -215,26 +215,25 @@ static int place(struct block *b, const struct raw *raw, uint32_t *ret_at, uint1
     return 0;
 }
 
-/* The key is always in the tail, for no JSON holds it; name and namespace are read from there. */
-static int place_key(struct block *b, const struct found *f)
+/* No JSON holds the key; name and namespace are read from it. */
+static int place_key(struct vigil_object *o, const struct found *f)
 {
-    size_t start = b->tail;
-    int r = copy_text(b, &f->ns);
-    if (r < 0)
-        return r;
-    size_t ns_n = b->tail - start;
-    if (ns_n)
-        b->base[b->tail++] = '/';
-    r = copy_text(b, &f->name);
-    b->o->key = (uint32_t)start;
-    b->o->key_n = (uint16_t)(b->tail - start);
-    b->o->ns_n = (uint16_t)ns_n;
-    return r;
+    char *start = (char *)(o + 1), *p = copy_text(start, &f->ns);
+    if (!p)
+        return VIGIL_E_JSON_SYNTAX;
+    o->ns_n = (uint16_t)(p - start);
+    if (o->ns_n)
+        *p++ = '/';
+    p = copy_text(p, &f->name);
+    if (!p)
+        return VIGIL_E_JSON_SYNTAX;
+    o->key_n = (uint16_t)(p - start);
+    return 0;
 }
 
 static int place_labels(struct block *b, const struct found *f)
 {
-    struct vg_label_ref *v = (struct vg_label_ref *)(void *)(b->o + 1);
+    struct vg_label_ref *v = (struct vg_label_ref *)(uintptr_t)vg_object_label_refs(b->o);
     size_t n = 0;
     for (size_t i = 0; i < f->n_labels; i++) {
         uint32_t key, value;
@@ -298,7 +297,8 @@ static int make_prefix(struct prefix *p, const struct found *f, const struct vg_
 
 /* ---- all together ---- */
 
-static size_t block_tail_room(const struct found *f)
+/* For the key and the tail. */
+static size_t texts_room(const struct found *f)
 {
     size_t n = 1 + f->name.s.n + tail_room(&f->name) + f->ns.s.n + tail_room(&f->ns);
     n += tail_room(&f->kind) + tail_room(&f->api_version) + tail_room(&f->uid);
@@ -311,9 +311,7 @@ static size_t block_tail_room(const struct found *f)
 static int fill(struct block *b, const struct found *f)
 {
     struct vigil_object *o = b->o;
-    int r = place_key(b, f);
-    if (r == 0)
-        r = place(b, &f->kind, &o->kind, &o->kind_n);
+    int r = place(b, &f->kind, &o->kind, &o->kind_n);
     if (r == 0)
         r = place(b, &f->api_version, &o->api_version, &o->api_version_n);
     if (r == 0)
@@ -336,6 +334,17 @@ static void fill_type(struct vigil_object *o, const struct prefix *p,
     }
 }
 
+/* The JSON, with the prefix after its brace. */
+static void copy_json(struct block *b, const struct found *f, const struct prefix *prefix)
+{
+    b->base = (char *)(uintptr_t)vg_object_base(b->o);
+    b->base[0] = '{';
+    memcpy(b->base + 1, prefix->bytes, prefix->n);
+    memcpy(b->base + 1 + prefix->n, f->json.p + 1, f->json.n - 1);
+    b->o->json_n = (uint32_t)(f->json.n + prefix->n);
+    b->tail = b->o->json_n;
+}
+
 static int make_block(const struct found *f, const struct vg_object_type *type,
                       const struct vigil_object **ret)
 {
@@ -343,22 +352,19 @@ static int make_block(const struct found *f, const struct vg_object_type *type,
     int r = make_prefix(&prefix, f, type);
     if (r < 0)
         return r;
-    size_t json_n = f->json.n + prefix.n;
-    size_t labels_n = f->n_labels * sizeof(struct vg_label_ref);
-    struct vigil_object *o = vg_malloc(sizeof(*o) + labels_n + json_n + block_tail_room(f));
+    size_t size = sizeof(struct vigil_object) + f->n_labels * sizeof(struct vg_label_ref);
+    struct vigil_object *o = vg_malloc(size + f->json.n + prefix.n + texts_room(f));
     if (!o)
         return -ENOMEM;
     memset(o, 0, sizeof(*o));
     atomic_init(&o->refs, 1);
-    o->json_n = (uint32_t)json_n;
     o->n_slots = (uint16_t)f->n_labels;
-    struct block b = {.o = o, .base = (char *)(o + 1) + labels_n, .tail = json_n};
-    b.json = f->json.p;
-    b.shift = prefix.n;
-    b.base[0] = '{';
-    memcpy(b.base + 1, prefix.bytes, prefix.n);
-    memcpy(b.base + 1 + prefix.n, f->json.p + 1, f->json.n - 1);
-    r = fill(&b, f);
+    struct block b = {.o = o, .json = f->json.p, .shift = prefix.n};
+    r = place_key(o, f);
+    if (r == 0) {
+        copy_json(&b, f, &prefix);
+        r = fill(&b, f);
+    }
     fill_type(o, &prefix, type);
     if (r < 0)
         vg_free(o);

@@ -62,13 +62,14 @@ struct vigil_text vigil_object_api_version(const struct vigil_object *o)
 
 struct vigil_text vigil_object_name(const struct vigil_object *o)
 {
-    uint32_t skip = o->ns_n ? o->ns_n + 1u : 0;
-    return (struct vigil_text){vg_object_base(o) + o->key + skip, o->key_n - skip};
+    struct vg_slice key = vg_object_key(o);
+    size_t skip = o->ns_n ? o->ns_n + 1u : 0;
+    return (struct vigil_text){key.p + skip, key.n - skip};
 }
 
 struct vigil_text vigil_object_namespace(const struct vigil_object *o)
 {
-    return text_at(o, o->key, o->ns_n);
+    return vg_text_of(vg_object_namespace(o));
 }
 
 struct vigil_text vigil_object_uid(const struct vigil_object *o)
@@ -83,7 +84,7 @@ struct vigil_text vigil_object_resource_version(const struct vigil_object *o)
 
 struct vigil_text vigil_object_key(const struct vigil_object *o)
 {
-    return text_at(o, o->key, o->key_n);
+    return vg_text_of(vg_object_key(o));
 }
 
 /* ---- labels, annotations, owners ---- */

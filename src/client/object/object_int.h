@@ -1,11 +1,13 @@
 /* object_int.h - the object as the rest of the library sees it, and its constructors.
  *
- * One block: the struct, its labels, the JSON bytes, a tail of texts that the JSON does not hold as
- * they are read.
+ * One block: the struct, its key, its labels, the JSON bytes, a tail of texts that the JSON holds
+ * in another spelling.
  *
- *     struct vigil_object | vg_label_ref x n_slots | JSON | tail: "ns/name", unescaped texts
- *                                                     ^ offset 0 of every text below
+ *     struct vigil_object | "ns/name" | vg_label_ref x n_slots | JSON | tail: unescaped texts
+ *                                                                ^ offset 0 of the texts below
  *
+ * The key comes first because a store looks at nothing else on its way to an object: struct and key
+ * share one or two cache lines.
  * Invariants: B1 every text lies inside JSON and tail; B2 name and resourceVersion are within the
  * caps below, and the name is not empty; B3 labels are sound (object/labels.h); B4 nothing but refs
  * changes after making. What lies deeper than what the index names is checked for brackets and
@@ -34,7 +36,7 @@
 struct vigil_object {
     _Atomic uint32_t refs;
     uint32_t json_n;
-    uint32_t kind, api_version, uid, version, key;
+    uint32_t kind, api_version, uid, version;
     uint16_t kind_n, api_version_n, uid_n, version_n, key_n;
     uint16_t ns_n; /* of the key's bytes; 0: no namespace and no slash */
     uint16_t n_labels;
@@ -65,22 +67,23 @@ VG_CHECK int vg_watch_frame_read(struct vg_slice line, struct vg_watch_frame *re
 /* "PodList" -> "Pod"; what does not end in List stays. */
 struct vg_slice vg_object_item_kind(struct vg_slice list_kind);
 
+static inline struct vg_slice vg_object_key(const struct vigil_object *o)
+{
+    return vg_slice(o + 1, o->key_n);
+}
+static inline struct vg_slice vg_object_namespace(const struct vigil_object *o)
+{
+    return vg_slice(o + 1, o->ns_n);
+}
+/* Packed, so they may lie anywhere. */
 static inline const struct vg_label_ref *vg_object_label_refs(const struct vigil_object *o)
 {
-    return (const struct vg_label_ref *)(const void *)(o + 1);
+    return (const struct vg_label_ref *)(const void *)((const char *)(o + 1) + o->key_n);
 }
 /* Offset 0: the JSON. */
 static inline const char *vg_object_base(const struct vigil_object *o)
 {
     return (const char *)(vg_object_label_refs(o) + o->n_slots);
-}
-static inline struct vg_slice vg_object_key(const struct vigil_object *o)
-{
-    return vg_slice(vg_object_base(o) + o->key, o->key_n);
-}
-static inline struct vg_slice vg_object_namespace(const struct vigil_object *o)
-{
-    return vg_slice(vg_object_base(o) + o->key, o->ns_n);
 }
 static inline struct vg_slice vg_object_version(const struct vigil_object *o)
 {
