@@ -15,8 +15,8 @@
 
 #include "clock.h"
 
-/* 16: the longest legal chain is one lock per rank. */
-#define HELD_MAX 16
+/* 32: the longest legal chain is one lock per rank. */
+#define HELD_MAX 32
 _Static_assert(VG_RANK_COUNT <= HELD_MAX, "a thread may hold one lock of each rank");
 
 #define NS_PER_S UINT64_C(1000000000)
