@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "client/fifo/consume.h"
 #include "client/object/client_object_testing.h"
 #include "vigil/store.h"
 
@@ -156,6 +157,64 @@ static double measure_store(struct bench *b, const struct vigil_index *indexes, 
     return bytes;
 }
 
+/* ---- from the queue into the store, with callbacks ---- */
+
+struct told {
+    size_t adds, updates, deletes;
+};
+
+static void on_add(void *arg, const struct vigil_object *o, bool is_initial)
+{
+    (void)o, (void)is_initial;
+    ((struct told *)arg)->adds++;
+}
+static void on_update(void *arg, const struct vigil_object *before, const struct vigil_object *o)
+{
+    (void)before, (void)o;
+    ((struct told *)arg)->updates++;
+}
+static void on_delete(void *arg, const struct vigil_object *o, bool is_tombstone)
+{
+    (void)o, (void)is_tombstone;
+    ((struct told *)arg)->deletes++;
+}
+
+static struct vg_fifo *queue;
+static struct vg_consumer consumer;
+
+static void pass_list(struct bench *b)
+{
+    must(vg_fifo_replace(queue, b->objects, PODS, VG_SLICE_LIT("1")));
+    while (vg_fifo_pop(queue, false, vg_consume, &consumer) > 0)
+        continue;
+}
+
+static void pass_events(struct bench *b)
+{
+    for (unsigned i = 0; i < PODS; i++) {
+        must(vg_fifo_put(queue, VG_DELTA_UPDATED, b->objects[(i * 7919) % PODS]));
+        if (vg_fifo_pop(queue, false, vg_consume, &consumer) != 1)
+            abort();
+    }
+}
+
+static void measure_queue(struct bench *b)
+{
+    struct told told = {0};
+    struct vg_consumer_calls calls = {on_add, on_update, on_delete, &told};
+    must(vigil_store_new(NULL, 0, &b->store, NULL));
+    must(vg_fifo_new(&(struct vg_fifo_opts){0}, &queue));
+    vg_consumer_init(&consumer, b->store, &calls);
+    pass_list(b);
+    printf("queue, store, callback\n");
+    printf("  a list                 %.0f ns\n", measure(b, pass_list, NULL));
+    printf("  an event               %.0f ns\n", measure(b, pass_events, NULL));
+    must(told.adds == PODS && told.deletes == 0 ? 0 : -1);
+    vg_fifo_free(queue);
+    vg_consumer_done(&consumer);
+    vigil_store_free(b->store);
+}
+
 int main(void)
 {
     static struct bench b;
@@ -173,6 +232,7 @@ int main(void)
     struct vigil_index index = {"node", by_node, NULL};
     double bytes = measure_store(&b, NULL, 0);
     bytes = bytes > 100 ? bytes : measure_store(&b, &index, 1);
+    measure_queue(&b);
     drop(&b);
     free(b.json);
     return make < 3000 && bytes <= 100 ? 0 : 1;

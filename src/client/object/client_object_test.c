@@ -80,6 +80,18 @@ static void escaped_texts_are_unescaped_into_the_block(void **state)
     vigil_object_unref(o);
 }
 
+static void of_members_given_twice_the_first_counts(void **state)
+{
+    (void)state;
+    const struct vigil_object *o = parse(
+        "{\"kind\":\"A\",\"metadata\":{\"name\":\"a\",\"name\":\"b\",\"uid\":null,\"uid\":\"u\"},"
+        "\"kind\":\"B\",\"metadata\":{\"name\":\"c\",\"namespace\":\"d\"}}");
+    assert_text(vigil_object_kind(o), "A");
+    assert_text(vigil_object_key(o), "a");
+    assert_text(vigil_get_string(o, "metadata.name"), "a");
+    vigil_object_unref(o);
+}
+
 static void many_labels_in_any_order_are_sorted(void **state)
 {
     (void)state;
@@ -310,6 +322,7 @@ int main(void)
         cmocka_unit_test(the_index_knows_what_is_asked_for_often),
         cmocka_unit_test(a_cluster_scoped_object_has_its_name_as_key),
         cmocka_unit_test(escaped_texts_are_unescaped_into_the_block),
+        cmocka_unit_test(of_members_given_twice_the_first_counts),
         cmocka_unit_test(many_labels_in_any_order_are_sorted),
         cmocka_unit_test(an_item_of_a_list_is_completed_by_the_kind_of_the_list),
         cmocka_unit_test(a_watch_frame_is_taken_apart),

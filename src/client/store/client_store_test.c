@@ -173,6 +173,25 @@ static void the_namespace_index_is_a_range_of_keys(void **state)
     vigil_store_free(s);
 }
 
+static void a_namespace_of_any_length_is_a_range_of_keys(void **state)
+{
+    (void)state;
+    struct vigil_store *s = store_new(NULL, 0);
+    char ns[301], other[303], want[340];
+    memset(ns, 'n', sizeof(ns) - 1);
+    ns[sizeof(ns) - 1] = '\0';
+    snprintf(other, sizeof(other), "%s-", ns);
+    put(s, vg_test_object(NULL, ns, NULL));
+    put(s, vg_test_object(other, "x", NULL));
+    put(s, vg_test_object(ns, "x", NULL));
+    put(s, vg_test_object(ns, "y", NULL));
+    struct told t = {.max = 1};
+    assert_int_equal(vigil_store_by_index(s, VIGIL_BY_NAMESPACE, vigil_text(ns), tell_key, &t), 0);
+    snprintf(want, sizeof(want), "%s/x", ns);
+    assert_string_equal(t.text, want);
+    vigil_store_free(s);
+}
+
 /* ---- versions ---- */
 
 static void s54_the_version_is_that_of_the_last_write(void **state)
@@ -435,6 +454,7 @@ int main(void)
         cmocka_unit_test(s53_a_late_index_is_usable_at_once),
         cmocka_unit_test(equal_values_share_their_text),
         cmocka_unit_test(the_namespace_index_is_a_range_of_keys),
+        cmocka_unit_test(a_namespace_of_any_length_is_a_range_of_keys),
         cmocka_unit_test(s54_the_version_is_that_of_the_last_write),
         cmocka_unit_test(a_tombstone_leaves_the_version),
         cmocka_unit_test(a_replacement_is_sorted_and_the_later_of_two_counts),

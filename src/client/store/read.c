@@ -140,8 +140,8 @@ static void walk_namespace(const struct vg_ctree *t, struct vg_slice ns, const s
     char start[256]; /* "ns/"; a namespace that is longer, which none is, is looked for from "ns" */
     struct vg_ctree_key key = {.key = ns};
     bool go_on = true;
-    if (ns.n < sizeof(start)) {
-        memcpy(start, ns.p ? ns.p : "", ns.n);
+    if (ns.n && ns.n < sizeof(start)) {
+        memcpy(start, ns.p, ns.n);
         start[ns.n] = '/';
         key.key = vg_slice(start, ns.n + 1);
     }
@@ -168,7 +168,7 @@ static void walk_namespaces(const struct vg_ctree *t, bool (*each)(void *arg, st
 {
     struct vg_ctree_cursor c;
     const struct vg_ctree_entry *e;
-    struct vg_slice last = {NULL, 0};
+    struct vg_slice last = VG_SLICE_LIT("");
     bool has_none = false, go_on = true;
     vg_ctree_seek(&c, t, NULL);
     while (go_on && (e = vg_ctree_next(&c))) {

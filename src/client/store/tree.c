@@ -14,6 +14,7 @@
 #define JOINED(node) (vg_ctree_max(node) * 3 / 4)
 
 struct path {
+    unsigned levels; /* of the tree */
     struct {
         struct vg_ctree_node *node;
         unsigned at; /* the child on the way; in the leaf the entry, or where it goes */
@@ -115,7 +116,7 @@ static struct vg_ctree_node *own(struct vg_ctree_pool *pool, struct vg_ctree_nod
 static void own_path(struct vg_ctree *t, struct vg_ctree_pool *pool, struct path *path)
 {
     struct vg_ctree_node **slot = &t->top;
-    for (unsigned l = 0; l < t->levels; l++) {
+    for (unsigned l = 0; l < path->levels; l++) {
         struct vg_ctree_node *node = own(pool, *slot);
         *slot = path->step[l].node = node;
         if (!node->is_leaf)
@@ -127,8 +128,10 @@ static void own_path(struct vg_ctree *t, struct vg_ctree_pool *pool, struct path
 static bool find_path(const struct vg_ctree *t, const struct vg_ctree_key *key, struct path *ret)
 {
     struct vg_ctree_node *node = t->top;
+    ret->levels = 0;
     for (unsigned l = 0; node; l++) {
         unsigned at = node->is_leaf ? vg_ctree_below(node, key) : vg_ctree_way(node, key);
+        ret->levels = l + 1;
         ret->step[l].node = node;
         ret->step[l].at = at;
         if (node->is_leaf)
@@ -188,7 +191,7 @@ static void add_top(struct vg_ctree *t, struct vg_ctree_pool *pool, struct vg_ct
 static void insert(struct vg_ctree *t, struct vg_ctree_pool *pool, struct path *path,
                    struct vg_ctree_entry e)
 {
-    unsigned l = t->levels - 1;
+    unsigned l = path->levels - 1;
     struct vg_ctree_node *leaf = path->step[l].node;
     unsigned at = path->step[l].at;
     struct vg_ctree_node *right = make_room(pool, &leaf, &at);
@@ -212,9 +215,9 @@ static void insert(struct vg_ctree *t, struct vg_ctree_pool *pool, struct path *
 }
 
 /* The key is the same; the object that nodes above name as their first is another. */
-static struct vg_ctree_entry replace(struct vg_ctree *t, struct path *path, struct vg_ctree_entry e)
+static struct vg_ctree_entry replace(struct path *path, struct vg_ctree_entry e)
 {
-    unsigned l = t->levels - 1;
+    unsigned l = path->levels - 1;
     struct vg_ctree_entry *slot = &path->step[l].node->entries[path->step[l].at];
     struct vg_ctree_entry old = *slot;
     *slot = e;
@@ -240,7 +243,7 @@ struct vg_ctree_entry vg_ctree_put(struct vg_ctree *t, struct vg_ctree_pool *poo
     bool found = find_path(t, &key, &path);
     own_path(t, pool, &path);
     if (found)
-        return replace(t, &path, take_e);
+        return replace(&path, take_e);
     insert(t, pool, &path, take_e);
     return none;
 }
@@ -316,7 +319,7 @@ struct vg_ctree_entry vg_ctree_remove(struct vg_ctree *t, struct vg_ctree_pool *
     if (!find_path(t, key, &path))
         return (struct vg_ctree_entry){NULL, NULL};
     own_path(t, pool, &path);
-    unsigned l = t->levels - 1, at = path.step[l].at;
+    unsigned l = path.levels - 1, at = path.step[l].at;
     struct vg_ctree_entry old = path.step[l].node->entries[at];
     close_gap(path.step[l].node, at);
     for (; l > 0; l--)
