@@ -41,8 +41,9 @@ struct vigil_informer_opts {
     enum vigil_queue queue;
     bool no_watch_list; /* list by pages even where the server can stream its state */
     /* Change an object before it is stored, to keep less of it: return a reference of the same
-     * object or of another one with the same key; NULL keeps the event out. Must give the same for
-     * its own result. Runs on the client's loop. */
+     * object or of another one with the same key; NULL keeps the event out, and a list with it,
+     * which is then tried again. Must give the same for its own result. Runs on the client's loop.
+     */
     const struct vigil_object *(*transform)(void *arg, const struct vigil_object *o);
     /* A list or watch failed; the informer goes on by itself. Runs on the client's loop. */
     void (*on_error)(void *arg, const struct vigil_error *err);

@@ -1,9 +1,17 @@
-/* base.c - vigil/base.h: texts and errors. */
+/* base.c - vigil/base.h: version, texts and errors. */
 #include "error.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+const char *vigil_version(void)
+{
+    return TEXT(VIGIL_VERSION_MAJOR) "." TEXT(VIGIL_VERSION_MINOR) ".0";
+}
 
 struct vigil_text vigil_text(const char *s)
 {
