@@ -40,7 +40,7 @@ const char *vigil_code_text(int code)
     return code >= 0 ? "success" : vg_err_text(code);
 }
 
-int vg_error(struct vigil_error *err, int code, const char *fmt, ...)
+int vg_error_set(struct vigil_error *err, int code, const char *fmt, ...)
 {
     code = vg_error_code(code);
     if (!err)

@@ -10,7 +10,7 @@
  */
 int vg_error_code(int code);
 /* Fill *err (NULL allowed) with the public code and a sentence; returns the public code. */
-int vg_error(struct vigil_error *err, int code, const char *fmt, ...) VG_PRINTF(3, 4);
+int vg_error_set(struct vigil_error *err, int code, const char *fmt, ...) VG_PRINTF(3, 4);
 
 static inline struct vg_slice vg_slice_of(struct vigil_text t)
 {

@@ -28,7 +28,7 @@ const struct vigil_object *vigil_object_merge(const struct vigil_object *o,
     struct vg_status status = {.message = ""};
     int r = merge(vg_slice_of(vigil_object_json(o)), vg_slice_of(merge_patch), &out, &status);
     if (r < 0) {
-        vg_error(err, r, "%s", status.message[0] ? status.message : vg_err_text(r));
+        vg_error_set(err, r, "%s", status.message[0] ? status.message : vg_err_text(r));
         return NULL;
     }
     return vigil_object_parse((struct vigil_text){out.p, out.n}, err);

@@ -9,9 +9,9 @@ const struct vigil_object *vigil_object_parse(struct vigil_text json, struct vig
     const struct vigil_object *o = NULL;
     int r = vg_object_make(vg_slice_of(json), NULL, &o);
     if (r == VIGIL_E_INVALID)
-        vg_error(err, r, "the object has no metadata with a name");
+        vg_error_set(err, r, "the object has no metadata with a name");
     else if (r < 0)
-        vg_error(err, r, "not an object: %s", vg_err_text(r));
+        vg_error_set(err, r, "not an object: %s", vg_err_text(r));
     return o;
 }
 

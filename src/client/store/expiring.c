@@ -36,7 +36,7 @@ int vg_expiring_new(uint64_t ttl_ms, const struct vg_clock *clock, struct vigil_
 int vigil_expiring_new(uint64_t ttl_ms, struct vigil_expiring **ret, struct vigil_error *err)
 {
     int r = vg_expiring_new(ttl_ms, vg_clock_system(), ret);
-    return r < 0 ? vg_error(err, r, "no memory for a store") : 0;
+    return r < 0 ? vg_error_set(err, r, "no memory for a store") : 0;
 }
 
 static void item_free(struct item *i)

@@ -258,8 +258,8 @@ int vigil_lister_list(const struct vigil_lister *l, const char *selector,
     if (selector && *selector) {
         int r = vg_label_selector_parse(vg_slice_str(selector), &parsed, &message);
         if (r < 0)
-            return message.n ? vg_error(err, r, "%.*s", VG_SLICE_ARG(vg_buf_slice(&message)))
-                             : vg_error(err, r, "%s", vg_err_text(r));
+            return message.n ? vg_error_set(err, r, "%.*s", VG_SLICE_ARG(vg_buf_slice(&message)))
+                             : vg_error_set(err, r, "%s", vg_err_text(r));
     }
     struct walk w = {parsed, each, arg};
     struct vg_ctree t = vg_store_state(l->store);

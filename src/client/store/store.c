@@ -39,7 +39,7 @@ int vigil_store_new(const struct vigil_index *indexes, size_t n, struct vigil_st
 {
     struct vigil_store *s = vg_new(struct vigil_store);
     if (!s)
-        return vg_error(err, -ENOMEM, "no memory for a store");
+        return vg_error_set(err, -ENOMEM, "no memory for a store");
     vg_mutex_init(&s->write_mu, VG_RANK_CLIENT_WRITE);
     vg_mutex_init(&s->mu, VG_RANK_CLIENT_STORE);
     int r = vigil_store_add_indexes(s, indexes, n, err);
@@ -80,9 +80,9 @@ static int check_indexes(const struct vigil_store *s, const struct vigil_index *
 {
     for (size_t i = 0; i < n; i++) {
         if (!indexes[i].name || !indexes[i].fn)
-            return vg_error(err, VIGIL_E_INVALID, "an index has no name or no function");
+            return vg_error_set(err, VIGIL_E_INVALID, "an index has no name or no function");
         if (is_taken(s, indexes, i))
-            return vg_error(err, VIGIL_E_EXISTS, "there is an index \"%s\"", indexes[i].name);
+            return vg_error_set(err, VIGIL_E_EXISTS, "there is an index \"%s\"", indexes[i].name);
     }
     return 0;
 }
@@ -115,7 +115,7 @@ static int add_indexes(struct vigil_store *s, const struct vigil_index *indexes,
     r = all ? build_indexes(s, all, indexes, n) : -ENOMEM;
     if (r < 0) {
         vg_free(all);
-        return vg_error(err, r, "no memory for an index");
+        return vg_error_set(err, r, "no memory for an index");
     }
     vg_mutex_lock(&s->mu);
     vg_free(s->indexes);

@@ -79,7 +79,7 @@ int vigil_workqueue_new(const struct vigil_workqueue_opts *opts, struct vigil_wo
                         struct vigil_error *err)
 {
     int r = vg_workqueue_new(opts, vg_clock_system(), ret);
-    return r < 0 ? vg_error(err, r, "no work queue: %s", vg_err_text(r)) : 0;
+    return r < 0 ? vg_error_set(err, r, "no work queue: %s", vg_err_text(r)) : 0;
 }
 
 void vigil_workqueue_free(struct vigil_workqueue *q)
