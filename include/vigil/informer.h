@@ -113,18 +113,21 @@ VIGIL_API bool vigil_registration_has_synced(const struct vigil_registration *r)
 
 /* ---- the parts, for programs that put them together differently ---- */
 
-/* Whatever a reflector writes to. Called on the client's loop, one call at a time. */
+/* Whatever a reflector writes to. Called on the client's loop, one call at a time. A negative answer
+ * refuses: an event is then lost, after replace or resync everything is listed again. */
 struct vigil_sink {
     int (*put)(void *arg, const struct vigil_object *o);
     int (*remove)(void *arg, const struct vigil_object *o);
     int (*replace)(void *arg, const struct vigil_object *const *objects, size_t n,
                    struct vigil_text resource_version);
     void (*bookmark)(void *arg, struct vigil_text resource_version); /* NULL allowed */
+    int (*resync)(void *arg); /* every resync_ms; NULL: never */
     void *arg;
 };
 struct vigil_reflector;
-/* List and watch into a sink, for ever. Uses of opts: resource, ns, selectors, page_size,
- * no_watch_list, on_error, arg. */
+/* List and watch into a sink, for ever. Uses of opts: resource, ns, selectors, resync_ms, page_size,
+ * no_watch_list, on_error, arg; transform for a state that streams in, which the sink applies to all
+ * that it gets. */
 VIGIL_API VIGIL_CHECKED int vigil_reflector_new(struct vigil_client *c,
                                                 const struct vigil_informer_opts *opts,
                                                 const struct vigil_sink *sink,

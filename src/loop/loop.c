@@ -247,6 +247,13 @@ bool vg_loop_turn(struct vg_loop *loop, bool wait)
     return loop->ran;
 }
 
+int vg_loop_timeout_ms(struct vg_loop *loop)
+{
+    uv_update_time(&loop->uv);
+    set_alarm(loop);
+    return uv_backend_timeout(&loop->uv);
+}
+
 void vg_loop_turn_until(struct vg_loop *loop, const bool *flag)
 {
     while (!*flag)

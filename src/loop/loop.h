@@ -44,6 +44,9 @@ void vg_loop_stop(struct vg_loop *loop);
  * is something to do. True when mail or a timer ran; libuv does not tell whether a descriptor did.
  * Mail posted by mail or by a timer, and a timer started by a timer, wait for the next turn. */
 bool vg_loop_turn(struct vg_loop *loop, bool wait);
+/* How long a caller who polls uv_backend_fd himself may sleep before the next turn; -1: until the
+ * descriptor is readable. Thread: the loop's, between turns. */
+int vg_loop_timeout_ms(struct vg_loop *loop);
 /* Turn until *flag is set by something that ran on the loop. */
 void vg_loop_turn_until(struct vg_loop *loop, const bool *flag);
 
