@@ -29,14 +29,19 @@ enum vigil_queue {
     VIGIL_QUEUE_BY_KEY   /* DeltaFIFO: the deltas of one object together, fewer turns under churn */
 };
 
+/* In place of a period: never, whatever the default is. */
+#define VIGIL_NO_RESYNC UINT64_MAX
+
 struct vigil_informer_opts {
     size_t size;
     const struct vigil_resource *resource;
     const char *ns;                              /* NULL or "": all */
     const char *label_selector, *field_selector; /* NULL: none */
-    uint64_t resync_ms;                          /* 0: none */
-    unsigned page_size;                          /* 0: as the server's cache likes it */
-    const struct vigil_index *indexes;           /* beside VIGIL_BY_NAMESPACE; copied */
+    /* How often handlers are told of all objects again, from the store; 0: never, also for handlers
+     * that ask for it. */
+    uint64_t resync_ms;
+    unsigned page_size;                /* 0: as the server's cache likes it */
+    const struct vigil_index *indexes; /* beside VIGIL_BY_NAMESPACE; copied */
     size_t n_indexes;
     enum vigil_queue queue;
     bool no_watch_list; /* list by pages even where the server can stream its state */
@@ -64,10 +69,13 @@ VIGIL_API void vigil_informer_free(struct vigil_informer *i); /* stops first */
 VIGIL_API struct vigil_store *vigil_informer_store(struct vigil_informer *i);
 /* Has the first list been put into the store? */
 VIGIL_API bool vigil_informer_has_synced(const struct vigil_informer *i);
-/* Wait for it. 0; VIGIL_E_TIMEOUT; VIGIL_E_CLOSED: stopped. timeout_ms 0: for ever. With
- * VIGIL_OWN_LOOP it steps the loop. */
+/* Wait for it. 0; VIGIL_E_TIMEOUT; VIGIL_E_CLOSED: stopped; VIGIL_E_INVALID: from a callback on the
+ * client's loop, where it would wait for itself. timeout_ms 0: for ever. With VIGIL_OWN_LOOP it
+ * steps the loop. */
 VIGIL_API VIGIL_CHECKED int vigil_informer_wait_sync(struct vigil_informer *i, uint64_t timeout_ms);
-/* Wait until the store shows a write of yours: the resourceVersion that its answer had. */
+/* Wait until the store shows a write of yours: the resourceVersion that its answer had. Results as
+ * above. A write that the selectors leave out is waited for until the next bookmark, which may take
+ * minutes. */
 VIGIL_API VIGIL_CHECKED int vigil_informer_wait_for(struct vigil_informer *i,
                                                     struct vigil_text resource_version,
                                                     uint64_t timeout_ms);
@@ -75,9 +83,13 @@ VIGIL_API VIGIL_CHECKED int vigil_informer_wait_for(struct vigil_informer *i,
 /* ---- handlers ---- */
 
 enum vigil_overflow {
-    VIGIL_OVERFLOW_WAIT, /* the informer waits for this handler, and so do the others: the default
-                          */
-    VIGIL_OVERFLOW_MERGE /* updates of one object that wait are told as one */
+    /* The default: the informer waits for this handler, and so do the others; in the end the server
+     * is read no further. */
+    VIGIL_OVERFLOW_WAIT,
+    /* All that happens to an object whose last event waits is told as one: beyond buffer_max there
+     * is at most one event for each object. Deleted and made anew: one update. Added and deleted:
+     * nothing. */
+    VIGIL_OVERFLOW_MERGE
 };
 /* All callbacks may be NULL. They run on the client's loop, or on a thread of the handler's own
  * when own_thread is set. Objects are borrowed for the call. */
@@ -92,9 +104,11 @@ struct vigil_handler {
      * added, one that ceases as deleted. */
     bool (*filter)(void *arg, const struct vigil_object *o);
     void *arg;
-    uint64_t resync_ms; /* 0: the informer's */
+    /* 0: the informer's; VIGIL_NO_RESYNC: none. At least 1 s, and after the start not less than the
+     * shortest period asked for before. */
+    uint64_t resync_ms;
     bool own_thread;
-    size_t buffer_max; /* events that may wait; 0 = 100,000 */
+    size_t buffer_max; /* events that may wait, and those of one list beyond; 0 = 100,000 */
     enum vigil_overflow overflow;
 };
 struct vigil_registration;
@@ -105,7 +119,9 @@ VIGIL_API VIGIL_CHECKED int vigil_informer_add_handler(struct vigil_informer *i,
                                                        struct vigil_registration **ret,
                                                        struct vigil_error *err);
 /* What it was not told yet is dropped. Waits for its callback if one runs, unless called from
- * within it. The registration is freed. NULL allowed. */
+ * within it or from another callback on the client's loop, which never waits. The registration is
+ * freed; so are those that are left when the informer is. NULL, or that of another informer:
+ * nothing happens. */
 VIGIL_API void vigil_informer_remove_handler(struct vigil_informer *i,
                                              struct vigil_registration *r);
 /* Informer synced, and this handler has been told of all that was there. */
@@ -113,8 +129,8 @@ VIGIL_API bool vigil_registration_has_synced(const struct vigil_registration *r)
 
 /* ---- the parts, for programs that put them together differently ---- */
 
-/* Whatever a reflector writes to. Called on the client's loop, one call at a time. A negative answer
- * refuses: an event is then lost, after replace or resync everything is listed again. */
+/* Whatever a reflector writes to. Called on the client's loop, one call at a time. A negative
+ * answer refuses: an event is then lost, after replace or resync everything is listed again. */
 struct vigil_sink {
     int (*put)(void *arg, const struct vigil_object *o);
     int (*remove)(void *arg, const struct vigil_object *o);
@@ -125,9 +141,9 @@ struct vigil_sink {
     void *arg;
 };
 struct vigil_reflector;
-/* List and watch into a sink, for ever. Uses of opts: resource, ns, selectors, resync_ms, page_size,
- * no_watch_list, on_error, arg; transform for a state that streams in, which the sink applies to all
- * that it gets. */
+/* List and watch into a sink, for ever. Uses of opts: resource, ns, selectors, resync_ms,
+ * page_size, no_watch_list, on_error, arg; transform for a state that streams in, which the sink
+ * applies to all that it gets. */
 VIGIL_API VIGIL_CHECKED int vigil_reflector_new(struct vigil_client *c,
                                                 const struct vigil_informer_opts *opts,
                                                 const struct vigil_sink *sink,

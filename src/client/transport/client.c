@@ -177,9 +177,14 @@ void vigil_client_step(struct vigil_client *c)
         turn(c, false);
 }
 
+bool vg_client_may_turn(const struct vigil_client *c)
+{
+    return c->mode == VIGIL_OWN_LOOP && vg_loop_is_current(c->loop) && !c->is_turning;
+}
+
 bool vg_client_turn(struct vigil_client *c)
 {
-    if (c->mode != VIGIL_OWN_LOOP || !vg_loop_is_current(c->loop) || c->is_turning)
+    if (!vg_client_may_turn(c))
         return false;
     turn(c, true);
     return true;

@@ -68,6 +68,8 @@ void vg_client_run(struct vigil_client *c, void (*fn)(void *arg), void *arg);
 /* With VIGIL_OWN_LOOP on its thread: one turn that may sleep; false: this thread has no turn to
  * give, or is within one. For calls that wait. */
 bool vg_client_turn(struct vigil_client *c);
+/* Would it give one? */
+bool vg_client_may_turn(const struct vigil_client *c);
 
 /* ---- paths and answers ---- */
 

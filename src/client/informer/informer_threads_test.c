@@ -1,0 +1,321 @@
+/* Informers on a client with a thread, handlers with threads of their own: overflow that waits,
+ * removal that waits, many threads that add and remove (scenario 52). */
+#include "informer_testing.h"
+
+#include <sched.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+/* ---- feeding from the test's thread ---- */
+
+struct feeding {
+    struct rig *g;
+    unsigned from, to; /* events "x<n % 50>@<n>" */
+    int result;        /* the largest that the sink answered */
+};
+
+static void feed_on_loop(void *arg)
+{
+    struct feeding *f = arg;
+    for (; f->from < f->to; f->from++) {
+        char text[48];
+        snprintf(text, sizeof(text), "x%u@%u", f->from % 50, f->from);
+        int r = rig_event(f->g, text);
+        assert_true(r >= 0);
+        f->result = VG_MAX(f->result, r);
+    }
+}
+
+static int feed(struct rig *g, unsigned from, unsigned to)
+{
+    struct feeding f = {g, from, to, 0};
+    vg_client_run(g->c, feed_on_loop, &f);
+    return f.result;
+}
+
+/* ---- a handler that can be held up ---- */
+
+struct slow {
+    sem_t entered, go;
+    _Atomic bool is_held;
+    _Atomic unsigned told, last;
+    _Atomic bool is_inside;
+};
+
+static void slow_down(struct slow *s, const struct vigil_object *o)
+{
+    struct vigil_text v = vigil_object_resource_version(o);
+    unsigned version = 0;
+    for (size_t i = 0; i < v.n; i++)
+        version = version * 10 + (unsigned)(v.p[i] - '0');
+    atomic_store(&s->is_inside, true);
+    assert_true(version > atomic_load(&s->last));
+    if (atomic_load(&s->is_held)) {
+        sem_post(&s->entered);
+        sem_wait(&s->go);
+    }
+    atomic_store(&s->last, version);
+    atomic_fetch_add(&s->told, 1);
+    atomic_store(&s->is_inside, false);
+}
+
+static void slow_add(void *arg, const struct vigil_object *o, bool is_initial)
+{
+    (void)is_initial;
+    slow_down(arg, o);
+}
+
+static void slow_update(void *arg, const struct vigil_object *b, const struct vigil_object *o)
+{
+    (void)b;
+    slow_down(arg, o);
+}
+
+static struct vigil_handler slow_handler(struct slow *s, bool is_held)
+{
+    memset(s, 0, sizeof(*s));
+    sem_init(&s->entered, 0, 0);
+    sem_init(&s->go, 0, 0);
+    atomic_store(&s->is_held, is_held);
+    return (struct vigil_handler){.size = sizeof(struct vigil_handler),
+                                  .on_add = slow_add,
+                                  .on_update = slow_update,
+                                  .own_thread = true,
+                                  .arg = s};
+}
+
+static void release(struct slow *s)
+{
+    atomic_store(&s->is_held, false);
+    sem_post(&s->go);
+}
+
+/* Until it has been told of this version. */
+static void await_version(const struct slow *s, unsigned version)
+{
+    while (atomic_load(&s->last) < version)
+        sched_yield();
+}
+
+/* ---- tests ---- */
+
+static void the_informer_waits_for_a_full_buffer(void **state)
+{
+    (void)state;
+    struct rig g;
+    struct slow s, quick;
+    rig_up(&g, VIGIL_OWN_THREAD, false, NULL);
+    struct vigil_handler h = slow_handler(&s, true), q = slow_handler(&quick, false);
+    h.buffer_max = 10;
+    rig_handle(&g, &h);
+    rig_handle(&g, &q);
+    assert_int_equal(feed(&g, 1, 200), 0);
+    sem_wait(&s.entered);
+    assert_int_equal(feed(&g, 200, 6000), VG_SINK_FULL);
+    assert_true(vg_fifo_backlog(g.i->fifo) > 2000); /* what waits is in the queue, not in buffers */
+    release(&s);
+    await_version(&s, 5999);
+    await_version(&quick, 5999);
+    assert_int_equal(vigil_informer_wait_for(g.i, vigil_text("5999"), 0), 0);
+    assert_int_equal(atomic_load(&s.told), 5999);
+    assert_int_equal(atomic_load(&quick.told), 5999);
+    rig_down(&g);
+}
+
+static struct vigil_registration *remove_held(struct slow *s, struct vigil_registration *r)
+{
+    vg_handler_end(r); /* so that it hears of nothing more when it is let go */
+    release(s);
+    return r;
+}
+
+static void merging_buffers_hold_one_event_for_each_object(void **state)
+{
+    (void)state;
+    struct rig g;
+    struct slow s;
+    rig_up(&g, VIGIL_OWN_THREAD, false, NULL);
+    struct vigil_handler h = slow_handler(&s, true);
+    h.buffer_max = 10;
+    h.overflow = VIGIL_OVERFLOW_MERGE;
+    struct vigil_registration *r = rig_handle(&g, &h);
+    assert_int_equal(feed(&g, 1, 2), 0);
+    sem_wait(&s.entered);
+    for (unsigned i = 2; i < 5002; i += 100)
+        feed(&g, i, i + 100);
+    assert_int_equal(vigil_informer_wait_for(g.i, vigil_text("5001"), 0), 0);
+    vg_mutex_lock(&r->mu);
+    assert_true(r->notes.n <= 10 + 50 + 1); /* and the mark of the first list */
+    vg_mutex_unlock(&r->mu);
+    vigil_informer_remove_handler(g.i, remove_held(&s, r));
+    rig_down(&g);
+}
+
+static void *let_go_soon(void *arg)
+{
+    struct slow *s = arg;
+    usleep(2000);
+    release(s);
+    return NULL;
+}
+
+static void removal_waits_for_a_callback(void **state)
+{
+    (void)state;
+    struct rig g;
+    struct slow s;
+    pthread_t helper;
+    rig_up(&g, VIGIL_OWN_THREAD, false, NULL);
+    struct vigil_handler h = slow_handler(&s, true);
+    struct vigil_registration *r = rig_handle(&g, &h);
+    assert_int_equal(feed(&g, 1, 100), 0);
+    sem_wait(&s.entered);
+    assert_int_equal(pthread_create(&helper, NULL, let_go_soon, &s), 0);
+    vigil_informer_remove_handler(g.i, r);
+    assert_false(atomic_load(&s.is_inside));
+    assert_int_equal(atomic_load(&s.told), 1); /* what waited was dropped */
+    pthread_join(helper, NULL);
+    rig_down(&g);
+}
+
+static void stopping_waits_for_a_callback(void **state)
+{
+    (void)state;
+    struct rig g;
+    struct slow s;
+    pthread_t helper;
+    rig_up(&g, VIGIL_OWN_LOOP, false, NULL);
+    struct vigil_handler h = slow_handler(&s, true);
+    rig_handle(&g, &h);
+    assert_int_equal(feed(&g, 1, 100), 0);
+    rig_settle(&g);
+    sem_wait(&s.entered);
+    assert_int_equal(pthread_create(&helper, NULL, let_go_soon, &s), 0);
+    vigil_informer_stop(g.i); /* turns the loop meanwhile */
+    assert_false(atomic_load(&s.is_inside));
+    pthread_join(helper, NULL);
+    rig_down(&g);
+}
+
+struct self {
+    struct rig *g;
+    struct vigil_registration *_Atomic r;
+    _Atomic int calls;
+};
+
+static void remove_self(void *arg, const struct vigil_object *o, bool is_initial)
+{
+    struct self *s = arg;
+    struct vigil_registration *r;
+    (void)o;
+    (void)is_initial;
+    while (!(r = atomic_load(&s->r)))
+        sched_yield();
+    vigil_informer_remove_handler(s->g->i, r);
+    atomic_fetch_add(&s->calls, 1);
+}
+
+static void a_thread_may_remove_its_own_handler(void **state)
+{
+    (void)state;
+    struct rig g;
+    struct self s = {.g = &g};
+    rig_up(&g, VIGIL_OWN_THREAD, false, NULL);
+    struct vigil_handler h = {
+        .size = sizeof(h), .on_add = remove_self, .own_thread = true, .arg = &s};
+    atomic_store(&s.r, rig_handle(&g, &h));
+    assert_int_equal(feed(&g, 1, 10), 0);
+    while (atomic_load(&s.calls) == 0)
+        sched_yield();
+    rig_down(&g);
+    assert_int_equal(atomic_load(&s.calls), 1);
+}
+
+/* ---- many threads ---- */
+
+#define ADDERS 20u
+struct crowd {
+    struct rig *g;
+    _Atomic bool is_over;
+    _Atomic unsigned told;
+};
+
+static void crowd_add(void *arg, const struct vigil_object *o, bool is_initial)
+{
+    struct crowd *c = arg;
+    assert_true(vigil_object_name(o).n > 0);
+    (void)is_initial;
+    atomic_fetch_add(&c->told, 1);
+}
+
+static void come_and_go(unsigned index, void *arg)
+{
+    struct crowd *c = arg;
+    if (index == 0) {
+        for (unsigned n = 1; n <= 10000; n += 20)
+            feed(c->g, n, n + 20);
+        atomic_store(&c->is_over, true);
+        return;
+    }
+    for (unsigned n = 0; n < 3 || !atomic_load(&c->is_over); n++) {
+        struct vigil_handler h = {
+            .size = sizeof(h), .on_add = crowd_add, .own_thread = (n + index) % 2 == 0, .arg = c};
+        struct vigil_registration *r = rig_handle(c->g, &h);
+        (void)vigil_registration_has_synced(r);
+        (void)vigil_store_count(vigil_informer_store(c->g->i));
+        vigil_informer_remove_handler(c->g->i, r);
+    }
+}
+
+static void handlers_come_and_go_while_events_flow(void **state)
+{
+    (void)state;
+    struct rig g;
+    struct crowd c = {.g = &g};
+    struct slow s;
+    rig_up(&g, VIGIL_OWN_THREAD, false, NULL);
+    struct vigil_handler h = slow_handler(&s, false);
+    rig_handle(&g, &h);
+    vg_test_threads(ADDERS + 1, come_and_go, &c);
+    await_version(&s, 10000);
+    assert_int_equal(atomic_load(&s.told), 10000);
+    assert_true(vg_list_is_empty(&g.i->leaving));
+    rig_down(&g);
+}
+
+static void *list_soon(void *arg)
+{
+    struct rig *g = arg;
+    usleep(1000);
+    feed(g, 1, 2);
+    return NULL;
+}
+
+static void threads_wait_for_the_first_list(void **state)
+{
+    (void)state;
+    struct rig g;
+    pthread_t helper;
+    rig_up(&g, VIGIL_OWN_THREAD, false, NULL);
+    assert_int_equal(vigil_informer_wait_sync(g.i, 1), VIGIL_E_TIMEOUT);
+    assert_int_equal(pthread_create(&helper, NULL, list_soon, &g), 0);
+    assert_int_equal(vigil_informer_wait_sync(g.i, 0), 0);
+    pthread_join(helper, NULL);
+    assert_int_equal(vigil_informer_wait_for(g.i, vigil_text("2"), 1), VIGIL_E_TIMEOUT);
+    assert_int_equal(vigil_informer_wait_for(g.i, vigil_text("1"), 1000), 0);
+    rig_down(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_informer_waits_for_a_full_buffer),
+        cmocka_unit_test(merging_buffers_hold_one_event_for_each_object),
+        cmocka_unit_test(removal_waits_for_a_callback),
+        cmocka_unit_test(stopping_waits_for_a_callback),
+        cmocka_unit_test(a_thread_may_remove_its_own_handler),
+        cmocka_unit_test(handlers_come_and_go_while_events_flow),
+        cmocka_unit_test(threads_wait_for_the_first_list),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
