@@ -61,6 +61,7 @@ struct vg_exchange {
     enum vg_exchange_state state;
     unsigned tries;
     bool is_paused, is_canceled;
+    size_t body_at; /* what was sent of the body */
     int data_error; /* what on_data ended it with */
     CURL *easy;
     struct curl_slist *headers, *connect_to;

@@ -38,6 +38,26 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
     return n;
 }
 
+static size_t on_read(char *to, size_t size, size_t n, void *arg)
+{
+    struct vg_exchange *x = arg;
+    n = VG_MIN(size * n, x->opts.body.n - x->body_at);
+    if (n)
+        memcpy(to, x->opts.body.p + x->body_at, n);
+    x->body_at += n;
+    return n;
+}
+
+/* libcurl would send a request again, by itself, when a connection that it used before dies without
+ * an answer. The server may have done what a body asked for: that is not ours to do twice. */
+static int on_seek(void *arg, curl_off_t offset, int origin)
+{
+    (void)arg;
+    (void)offset;
+    (void)origin;
+    return CURL_SEEKFUNC_FAIL;
+}
+
 /* ---- options ---- */
 
 static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
@@ -234,8 +254,12 @@ static CURLcode set_method(struct vg_exchange *x)
     if (strcmp(x->opts.method, "HEAD") == 0)
         return curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
     if (x->opts.body.n || strcmp(x->opts.method, "DELETE") != 0) {
+        x->body_at = 0;
+        curl_easy_setopt(e, CURLOPT_POST, 1L);
         curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->opts.body.n);
-        curl_easy_setopt(e, CURLOPT_POSTFIELDS, x->opts.body.p); /* borrowed */
+        curl_easy_setopt(e, CURLOPT_READFUNCTION, on_read);
+        curl_easy_setopt(e, CURLOPT_READDATA, x);
+        curl_easy_setopt(e, CURLOPT_SEEKFUNCTION, on_seek);
     }
     return curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, x->opts.method);
 }
@@ -285,6 +309,7 @@ static bool is_broken(CURLcode result)
     case CURLE_SEND_ERROR:
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE:
+    case CURLE_SEND_FAIL_REWIND:
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM:
     case CURLE_OPERATION_TIMEDOUT:
