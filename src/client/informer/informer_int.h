@@ -57,9 +57,10 @@ struct vigil_informer {
     struct vg_consumer consumer;
     struct vigil_informer_opts opts; /* its texts are in `texts` */
     char *texts;
-    bool is_unfed;                     /* a test feeds the sink */
-    struct vigil_reflector *reflector; /* NULL before the start, and while memory is short */
-    bool is_full;                      /* the reflector was asked to pause */
+    bool is_unfed;                            /* a test feeds the sink */
+    const struct vg_reflector_tuning *tuning; /* NULL; tests are in a hurry */
+    struct vigil_reflector *reflector;        /* NULL before the start, and while memory is short */
+    bool is_full;                             /* the reflector was asked to pause */
     struct vg_list handlers, leaving;
     struct vg_timer work, resync, restart;
     uint64_t default_ms, check_ms; /* resync; 0: never */

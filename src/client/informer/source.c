@@ -45,7 +45,7 @@ int vg_source_start(struct vigil_informer *i)
     struct vigil_sink sink = vg_informer_sink(i);
     if (i->is_unfed)
         return 0;
-    int r = vg_reflector_new(i->c, &i->opts, &sink, NULL, &i->reflector, NULL);
+    int r = vg_reflector_new(i->c, &i->opts, &sink, i->tuning, &i->reflector, NULL);
     return r < 0 ? r : vigil_reflector_start(i->reflector);
 }
 
