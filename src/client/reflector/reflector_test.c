@@ -82,7 +82,7 @@ static void scenario_05_stop_before_and_during_the_stream(void **state)
     world_start(&w);
     WORLD_UNTIL(&w, w.puts == 1);
     vigil_reflector_free(vg_steal(w.reflector));
-    WORLD_UNTIL(&w, w.server->n_held == 0); /* the stream was given up */
+    WORLD_UNTIL(&w, script_held(w.server) == 0); /* the stream was given up */
     assert_int_equal(w.errors, 0);
     world_done(&w);
 
@@ -236,15 +236,13 @@ static void scenario_15_second_page_expired(void **state)
 static void scenario_16_version_too_large(void **state)
 {
     (void)state;
+#define SAYS(more) "{\"kind\":\"Status\",\"reason\":\"Timeout\",\"code\":504," more "}"
     static const char *const SAYINGS[] = {
-        "{\"kind\":\"Status\",\"reason\":\"Timeout\",\"code\":504,\"message\":\"later\","
-        "\"details\":"
-        "{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\",\"message\":\"x\"}]}}",
-        "{\"kind\":\"Status\",\"reason\":\"Timeout\",\"code\":504,\"message\":\"later\","
-        "\"details\":"
-        "{\"causes\":[{\"message\":\"Too large resource version\"}]}}",
-        "{\"kind\":\"Status\",\"reason\":\"Timeout\",\"code\":504,"
-        "\"message\":\"Timeout: Too large resource version: 10, current: 5\"}"};
+        SAYS("\"message\":\"later\",\"details\":{\"causes\":[{\"reason\":"
+             "\"ResourceVersionTooLarge\"}]}"),
+        SAYS("\"message\":\"later\",\"details\":{\"causes\":[{\"message\":\"Too large resource "
+             "version\"}]}"),
+        SAYS("\"message\":\"Timeout: Too large resource version: 10, current: 5\"")};
     for (size_t i = 0; i < VG_ARRAY_LEN(SAYINGS); i++) {
         WORLD(w, LISTED_10, ENDS_ROUND, {.status = 504, .body = SAYINGS[i]},
               ANSWER(LIST("11", ITEM("bar", "11"))));
@@ -481,7 +479,7 @@ static void a_silent_list_is_given_up(void **state)
     WORLD(w, {.body = "{\"kind\":\"PodList\",", .end = STEP_HOLD}, LISTED);
     w.opts.no_watch_list = true;
     world_start(&w);
-    WORLD_UNTIL(&w, script_asked(w.server) == 1 && w.server->n_held == 1);
+    WORLD_UNTIL(&w, script_asked(w.server) == 1 && script_held(w.server) == 1);
     world_rest(&w);
     vg_fake_clock_advance(&w.clock, 61 * VG_NS_PER_S);
     assert_asked(&w, "list 0/500", "list 0/500", "watch 1");

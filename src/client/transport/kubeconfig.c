@@ -124,7 +124,7 @@ static int take_texts(const struct resolver *r, const struct vg_json *list, cons
 {
     if (!vg_json_is(list, VG_JSON_ARRAY) || !list->n)
         return 0;
-    const char **v = vg_arena_array(&r->c->arena, const char *, list->n);
+    const char **v = vg_arena_array(&r->c->arena, const char *, (size_t)list->n);
     if (!v)
         return no_memory(r);
     for (size_t i = 0; i < list->n; i++) {
@@ -291,7 +291,7 @@ static int take_exec_env(const struct resolver *r, const struct vg_json *list)
     struct vg_exec_config *x = &r->c->exec;
     if (!vg_json_is(list, VG_JSON_ARRAY) || !list->n)
         return 0;
-    x->env = vg_arena_array(&r->c->arena, struct vg_config_pair, list->n);
+    x->env = vg_arena_array(&r->c->arena, struct vg_config_pair, (size_t)list->n);
     if (!x->env)
         return no_memory(r);
     VG_JSON_FOREACH_ITEM (it, list) {

@@ -300,6 +300,14 @@ static inline unsigned script_asked(struct script_server *s)
     return n;
 }
 
+static inline unsigned script_held(struct script_server *s)
+{
+    pthread_mutex_lock(&s->mu);
+    unsigned n = s->n_held;
+    pthread_mutex_unlock(&s->mu);
+    return n;
+}
+
 /* The value of a query's parameter in the i-th request, "" when it has none. */
 static inline const char *script_param(struct script_server *s, unsigned i, const char *name,
                                        char *out, size_t size)
