@@ -258,6 +258,8 @@ static void every_informer_equals_the_server_at_every_quiet_point(void **state)
     h.w = (struct writers){.server = &h.server, .seed = vg_test_seed()};
     set_up(&h);
     play(&h);
+    for (int i = 0; i < 4; i++)
+        follower_end(&h.f[i]);
     size_t tombstones = 0;
     for (int i = 0; i < FOLLOWERS; i++) {
         struct follower *f = &h.f[i];
@@ -267,8 +269,6 @@ static void every_informer_equals_the_server_at_every_quiet_point(void **state)
     }
     printf("writes=%zu\n", atomic_load(&h.w.writes));
     assert_true(!vg_test_is_long() || tombstones > 0);
-    for (int i = 0; i < 4; i++)
-        follower_end(&h.f[i]);
     vigil_client_free(h.shared);
     vigil_client_free(h.direct);
     proxy_free(h.proxy);
