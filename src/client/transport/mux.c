@@ -91,9 +91,12 @@ static void on_poll(uv_poll_t *handle, int status, int events)
         poll_again(s);
 }
 
+/* libuv runs timers before it polls, too: what ends here must not be slept upon by who waits for it
+ * with a loop of his own. The stop keeps this poll from sleeping and is forgotten at its end. */
 static void on_timer(uv_timer_t *timer)
 {
     struct vg_mux *m = timer->data;
+    uv_stop(timer->loop);
     if (m)
         act(m, CURL_SOCKET_TIMEOUT, 0);
 }
