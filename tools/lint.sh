@@ -70,7 +70,7 @@ include_check() {
             n = split("base json yaml object loop net " \
                       "server/storage server/tool server/cacher server/kinds server/api server/http server/main " \
                       "client/object client/store client/fifo client/workqueue " \
-                      "client/transport client/reflector client/informer client/leader cli", order, " ")
+                      "client/transport client/reflector client/informer client/leader client/recorder cli", order, " ")
             for (i = 1; i <= n; i++) rank[order[i]] = i
         }
         function room(path,  part) {

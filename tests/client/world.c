@@ -14,8 +14,8 @@
 #define LIMIT_MS 60000u
 
 /* On any thread. */
-static void give_up(const char *fmt, ...) VG_PRINTF(1, 2);
-static void give_up(const char *fmt, ...)
+static _Noreturn void give_up(const char *fmt, ...) VG_PRINTF(1, 2);
+static _Noreturn void give_up(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);

@@ -115,7 +115,7 @@ static void merge(struct vg_notes *q, struct vg_note *waits, const struct vg_not
 
 void vg_notes_push(struct vg_notes *q, const struct vg_note *note)
 {
-    assert(q->promised > 0);
+    assert(q->promised > 0 && q->v);
     q->promised--;
     bool is_keyed = q->merge_at && note->o;
     struct vg_note *waits =
