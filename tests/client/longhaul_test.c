@@ -141,13 +141,13 @@ static void set_up(struct haul *h)
         {.queue = VIGIL_QUEUE_ORDERED},
         {.own_thread = true, .buffer_max = 16},
         {.queue = VIGIL_QUEUE_BY_KEY, .own_thread = true, .buffer_max = 4},
-        {.no_watch_list = true},
+        {.no_watch_list = true, .page_size = 7},
         {.own_thread = true, .no_watch_list = true}};
     h->f[0] = (struct follower){.name = "configmaps", .resource = &vigil_configmaps};
     h->f[1] = (struct follower){
         .name = "pods of tier a", .resource = &vigil_pods, .ns = NS, .selector = "tier=a"};
     h->f[2] = (struct follower){.name = "nodes by key", .resource = &vigil_nodes, .merges = true};
-    h->f[3] = (struct follower){.name = "configmaps by lists", .resource = &vigil_configmaps};
+    h->f[3] = (struct follower){.name = "configmaps by pages", .resource = &vigil_configmaps};
     h->f[4] = (struct follower){.name = "pods on a loop of ours", .resource = &vigil_pods};
     for (int i = 0; i < 4; i++)
         follower_start(&h->f[i], h->shared, &opts[i]);

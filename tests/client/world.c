@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Only what is broken waits so long. */
-#define LIMIT_MS 60000u
+#define LIMIT_MS 30000u
 
 /* On any thread. */
 static _Noreturn void give_up(const char *fmt, ...) VG_PRINTF(1, 2);
@@ -178,6 +178,7 @@ void follower_start(struct follower *f, struct vigil_client *c, const struct fol
     io.ns = f->ns;
     io.label_selector = f->selector;
     io.queue = o->queue;
+    io.page_size = o->page_size;
     io.no_watch_list = o->no_watch_list;
     vg_mutex_init(&f->mu, VG_RANK_CLIENT_WORK);
     vg_cond_init(&f->told);

@@ -37,6 +37,7 @@ struct follower_opts {
     enum vigil_queue queue;
     bool own_thread, no_watch_list;
     size_t buffer_max;
+    unsigned page_size;
 };
 void follower_start(struct follower *f, struct vigil_client *c, const struct follower_opts *o);
 void follower_end(struct follower *f);

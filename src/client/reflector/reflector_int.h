@@ -65,6 +65,7 @@ struct vigil_reflector {
 
     /* revisions */
     char version[VG_OBJECT_VERSION_MAX + 1]; /* of the sink; "": none (R1) */
+    char expired[VG_OBJECT_VERSION_MAX + 1]; /* where a watch expired last */
     bool has_synced;                         /* a list or a state has gone to the sink */
     bool is_unavailable;                     /* the last version is: ask for the newest */
     bool pages_always; /* a server without a cache: lists at "0" came in pages */

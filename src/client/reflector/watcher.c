@@ -52,12 +52,23 @@ static bool may_retry_500(struct vigil_reflector *r)
     return r->tuning.retry_500_ns && now - r->first_500_ns <= r->tuning.retry_500_ns;
 }
 
+/* With a limit a server gives the very state of the version asked for, as long as it has it: the
+ * same list, and a watch that fails the same way. The second time the newest state is asked for. */
+static void note_expired(struct vigil_reflector *r)
+{
+    if (r->opts.page_size && strcmp(r->expired, r->version) == 0)
+        r->is_unavailable = true;
+    memcpy(r->expired, r->version, sizeof(r->expired));
+}
+
 /* An ERROR event, or a frame that could not be read, has ended the watch. */
 static void ended_by_event(struct vigil_reflector *r)
 {
     const struct vigil_error *err = &r->frame_error;
     vg_info(r->log, "watch_error", "resource=%s http=%d error=%s", r->opts.resource->plural,
             err->http, err->message);
+    if (vg_is_expired(err))
+        note_expired(r);
     if (err->code == VIGIL_E_BUSY)
         vg_reflector_wait(r, VG_NEXT_WATCH);
     else if (err->code == VIGIL_E_INTERNAL && may_retry_500(r))
