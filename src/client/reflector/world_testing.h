@@ -43,6 +43,17 @@
         .status = (code), .body = STATUS(code, reason, "no")                                       \
     }
 
+#define LISTED ANSWER(LIST("1", ITEM("foo", "1")))
+#define LISTED_10 ANSWER(LIST("10", ITEM("foo", "10")))
+#define EXPIRED_EVENT EVENT("ERROR", STATUS(410, "Expired", "too old"))
+/* Ends a watch in a way that begins a new round. */
+#define ENDS_ROUND STREAM(EXPIRED_EVENT, STEP_WHOLE)
+
+#define WORLD(w, ...)                                                                              \
+    struct world w;                                                                                \
+    const struct step w##_steps[] = {__VA_ARGS__};                                                 \
+    world_init(&w, w##_steps, VG_ARRAY_LEN(w##_steps))
+
 struct world {
     struct script_server *server;
     struct vg_fake_clock clock;

@@ -65,7 +65,7 @@ static int read_page(struct lister *l, struct vg_slice answer, struct vigil_erro
 {
     struct vg_list_reader reader;
     VG_AUTO(buf) version = {0};
-    struct vg_slice rv, next;
+    struct vg_slice rv = {"", 0}, next = {"", 0};
     if (api_version(l->r, &version) < 0)
         return vg_error_set(err, VIGIL_E_MEMORY, "out of memory");
     vg_list_reader_init(&reader, vg_buf_slice(&version), vg_slice_str(l->r->kind), on_item, l);

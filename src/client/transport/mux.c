@@ -5,8 +5,13 @@
 
 #include "base/alloc.h"
 
+/* A socket that cannot be polled for want of memory is looked at this often. Telling libcurl of the
+ * failure would end all transfers for ever. */
+#define BLIND_MS 20
+
 struct vg_mux {
     CURLM *multi;
+    unsigned n_blind; /* sockets that are not polled; libcurl keeps `blind` for them */
     struct vg_loop *loop;
     uv_timer_t *timer; /* of its own block: it closes after the mux is gone */
     struct vg_list sockets, jobs;
@@ -22,6 +27,8 @@ struct mux_socket {
     int events;         /* of libuv */
     struct vg_mux *mux; /* NULL: closed */
 };
+
+static struct mux_socket blind;
 
 static void enter(struct vg_mux *m)
 {
@@ -91,13 +98,28 @@ static void on_poll(uv_poll_t *handle, int status, int events)
         poll_again(s);
 }
 
+static void on_timer(uv_timer_t *timer);
+
+/* Sockets and timers alike, polled or not. */
+static void look_around(struct vg_mux *m)
+{
+    int running = 0;
+    enter(m);
+    curl_multi_perform(m->multi, &running);
+    if (m->n_blind)
+        uv_timer_start(m->timer, on_timer, BLIND_MS, 0);
+    leave(m);
+}
+
 /* libuv runs timers before it polls, too: what ends here must not be slept upon by who waits for it
  * with a loop of his own. The stop keeps this poll from sleeping and is forgotten at its end. */
 static void on_timer(uv_timer_t *timer)
 {
     struct vg_mux *m = timer->data;
     uv_stop(timer->loop);
-    if (m)
+    if (m && m->n_blind)
+        look_around(m);
+    else if (m)
         act(m, CURL_SOCKET_TIMEOUT, 0);
 }
 
@@ -105,6 +127,8 @@ static int timer_changed(CURLM *multi, long timeout_ms, void *arg)
 {
     (void)multi;
     struct vg_mux *m = arg;
+    if (m->n_blind && (timeout_ms < 0 || timeout_ms > BLIND_MS))
+        timeout_ms = BLIND_MS;
     if (timeout_ms < 0)
         return uv_timer_stop(m->timer);
     uv_update_time(m->timer->loop);
@@ -145,7 +169,8 @@ static int socket_changed(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 {
     (void)easy;
     struct vg_mux *m = arg;
-    struct mux_socket *s = socket_arg;
+    struct mux_socket *s = socket_arg == &blind ? NULL : socket_arg;
+    m->n_blind -= socket_arg == &blind;
     if (what == CURL_POLL_REMOVE) {
         if (s)
             close_socket(s);
@@ -154,10 +179,15 @@ static int socket_changed(CURL *easy, curl_socket_t fd, int what, void *arg, voi
     }
     if (!s)
         s = open_socket(m, fd);
-    if (!s)
-        return -1;
-    s->events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
-    return uv_poll_start(&s->poll, s->events, on_poll) < 0 ? -1 : 0;
+    if (s) {
+        s->events =
+            (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+        (void)uv_poll_start(&s->poll, s->events, on_poll); /* fails only when it is closing */
+        return 0;
+    }
+    m->n_blind++;
+    curl_multi_assign(m->multi, fd, &blind);
+    return uv_timer_start(m->timer, on_timer, BLIND_MS, 0);
 }
 
 static void set_options(struct vg_mux *m)
