@@ -232,7 +232,8 @@ static int account_file(struct vigil_config *c, const char *dir, const char *nam
 
 int vg_config_in_cluster(const char *dir, struct vigil_config **ret, struct vigil_error *err)
 {
-    if (!is_in_pod())
+    const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
+    if (!host || !*host || !port || !*port)
         return vg_error_set(
             err, VIGIL_E_NOT_FOUND,
             "not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not "
@@ -240,9 +241,7 @@ int vg_config_in_cluster(const char *dir, struct vigil_config **ret, struct vigi
     __attribute__((cleanup(vigil_config_cleanup))) struct vigil_config *c = vg_config_alloc();
     const char *ns_path = NULL;
     struct vg_slice text = {NULL, 0};
-    if (!c ||
-        in_cluster_server(c, getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT")) <
-            0 ||
+    if (!c || in_cluster_server(c, host, port) < 0 ||
         account_file(c, dir, "token", &c->token_file) < 0 ||
         account_file(c, dir, "ca.crt", &c->ca.path) < 0 ||
         account_file(c, dir, "namespace", &ns_path) < 0)

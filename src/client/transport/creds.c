@@ -38,7 +38,7 @@ static int read_blob(const struct vg_config_blob *from, struct vg_arena *a, cons
 static int load_files(struct vg_creds *c, struct vigil_error *err)
 {
     VG_AUTO(arena) arena = {0};
-    struct vg_slice ca, cert, key;
+    struct vg_slice ca = {NULL, 0}, cert = {NULL, 0}, key = {NULL, 0};
     int r = read_blob(&c->config->ca, &arena, "certificate authority", &ca, err);
     if (r == 0)
         r = read_blob(&c->config->cert, &arena, "client certificate", &cert, err);

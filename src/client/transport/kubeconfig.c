@@ -183,7 +183,7 @@ static int check_proxy(const struct resolver *r)
 static int take_cluster(const struct resolver *r, struct vg_slice name)
 {
     const struct vg_json *body = NULL;
-    const struct vg_kubeconfig *file = NULL;
+    const struct vg_kubeconfig *file = &r->files[0];
     struct vigil_config *c = r->c;
     int e = get_entry(r, &CLUSTERS, name, &body, &file);
     if (e == 0)
@@ -335,7 +335,7 @@ static bool has_other_credentials(const struct vigil_config *c)
 static int take_user(const struct resolver *r, struct vg_slice name)
 {
     const struct vg_json *body = NULL;
-    const struct vg_kubeconfig *file = NULL;
+    const struct vg_kubeconfig *file = &r->files[0];
     struct vigil_config *c = r->c;
     int e = get_entry(r, &USERS, name, &body, &file);
     if (e == 0)
