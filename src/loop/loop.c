@@ -35,8 +35,8 @@ struct vg_loop {
     _Atomic bool woken, sleeping; /* P3 */
     _Atomic bool polling;         /* libuv runs */
     bool started;
-    bool turning; /* a turn is under way; turns do not nest */
-    bool ran;     /* mail or a timer ran in this turn */
+    _Atomic bool turning; /* a turn is under way; turns do not nest */
+    bool ran;             /* mail or a timer ran in this turn */
 };
 
 static _Thread_local char thread_mark; /* its address names the thread */
@@ -48,7 +48,7 @@ static void wake_loop(void *arg)
     struct vg_loop *loop = arg;
     if (atomic_exchange(&loop->woken, true))
         return;
-    if (vg_loop_is_current(loop)) {
+    if (vg_loop_is_current(loop) && loop->turning) {
         if (atomic_load_explicit(&loop->polling, memory_order_relaxed))
             uv_stop(&loop->uv);
     } else if (atomic_load(&loop->sleeping)) {
@@ -249,6 +249,10 @@ bool vg_loop_turn(struct vg_loop *loop, bool wait)
 
 int vg_loop_timeout_ms(struct vg_loop *loop)
 {
+    /* As before a sleep of our own: whoever posts from here on writes to the descriptor. */
+    atomic_store(&loop->sleeping, true);
+    if (atomic_load(&loop->woken))
+        return 0;
     uv_update_time(&loop->uv);
     set_alarm(loop);
     return uv_backend_timeout(&loop->uv);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -213,6 +214,48 @@ static void mail_that_posts_itself_does_not_starve_descriptors(void **state)
     vg_loop_turn(*state, false);
     close(fds[0]);
     close(fds[1]);
+}
+
+static bool is_readable(struct vg_loop *loop)
+{
+    struct pollfd p = {.fd = uv_backend_fd(vg_loop_uv(loop)), .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+static void post_it(unsigned index, void *arg)
+{
+    struct letter *l = arg;
+    (void)index;
+    vg_loop_post(l->loop, &l->mail);
+}
+
+/* Who polls the loop's descriptor himself is woken by it, or told not to sleep. */
+static void a_loop_that_is_polled_from_outside_does_not_miss_its_mail(void **state)
+{
+    struct letter a = letter(*state, NULL, 'a'), b = letter(*state, NULL, 'b');
+    vg_loop_turn(*state, false);
+    assert_int_equal(vg_loop_timeout_ms(*state), -1);
+    assert_false(is_readable(*state));
+    vg_test_threads(1, post_it, &a); /* from another thread, asleep or about to be */
+    assert_true(is_readable(*state));
+    vg_loop_turn(*state, false);
+    assert_true(a.done);
+
+    assert_int_equal(vg_loop_timeout_ms(*state), -1);
+    vg_loop_post(*state, &b.mail); /* from our own, between two turns */
+    assert_true(is_readable(*state) || vg_loop_timeout_ms(*state) == 0);
+    vg_loop_turn(*state, false);
+    assert_true(b.done);
+
+    a = letter(*state, NULL, 'a');
+    b = letter(*state, NULL, 'b');
+    a.forward = &b; /* mail that posts mail: the next turn is due at once */
+    vg_loop_post(*state, &a.mail);
+    vg_loop_turn(*state, false);
+    assert_false(b.done);
+    assert_int_equal(vg_loop_timeout_ms(*state), 0);
+    vg_loop_turn(*state, false);
+    assert_true(b.done);
 }
 
 static void post_from_thread(unsigned index, void *arg)
@@ -517,6 +560,7 @@ int main(void)
         ON_LOOP(a_turn_runs_descriptors_then_mail_then_timers),
         ON_LOOP(a_loop_does_not_sleep_on_mail_that_it_posts_before_the_poll),
         ON_LOOP(mail_that_posts_itself_does_not_starve_descriptors),
+        ON_LOOP(a_loop_that_is_polled_from_outside_does_not_miss_its_mail),
         ON_LOOP(misuse_of_a_loop_aborts),
         ON_LOOP(mail_from_another_thread_ends_the_sleep),
         ON_LOOP(a_started_loop_runs_mail_on_its_own_thread),
