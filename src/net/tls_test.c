@@ -1,4 +1,5 @@
-/* tls_test.c - TLS on real sockets, with certificates made here. */
+/* tls_test.c - TLS on real sockets, with certificates made here. One long file: all cases share
+ * its certificates and its small client. */
 #include "net_testing.h"
 #include "tls_testing.h"
 

@@ -1,5 +1,6 @@
 /* api_write_test.c - the writing verbs over real sockets, on the engine named by the first
- * argument. Answers are looked at by path; what watchers saw is compared as a list of events. */
+ * argument. Answers are looked at by path; what watchers saw is compared as a list of events. One
+ * long file, because all cases share the same small helpers. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@ are missing here. Each works in a namespace of its own. Prints a line for each a
 """
 import json
 import random
+import re
 import socket
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import time
 import traceback
 
 from stream import Client, Gone, Server, WatchStream
+from vigild import Failed, wait_for
 
 CORE = "/api/v1"
 
@@ -178,7 +180,12 @@ def metric(p, name, **labels):
     return total
 
 
-def row_11_running_watches_are_counted(p):
+def row_11_slow_lists_are_traced_and_running_watches_counted(p):
+    # A list of what is not there yet waits three seconds: its line must tell the steps.
+    future = rv(p.create("a")) + 100000
+    assert p.ask("GET", f"{p.path}?resourceVersion={future}&resourceVersionMatch=NotOlderThan")[0] == 504
+    wait_for("the trace", lambda: re.search(
+        rf"slow_request verb=LIST .*{future}.* first_byte_ms=\d", p.server.process.stderr()))
     before = metric(p, "apiserver_longrunning_requests", verb="WATCH", resource="configmaps")
     watches = [p.watch() for _ in range(5)]
     now = metric(p, "apiserver_longrunning_requests", verb="WATCH", resource="configmaps")
@@ -457,7 +464,7 @@ def main():
                 try:
                     row(Place(server, name.replace("_", "-")[:40].strip("-")))
                     print(f"ok   {name}", flush=True)
-                except (AssertionError, Gone, OSError, KeyError, ValueError, TypeError, socket.timeout) as e:
+                except (AssertionError, Failed, Gone, OSError, KeyError, ValueError, TypeError, socket.timeout) as e:
                     failed += 1
                     print(f"FAIL {name}: {type(e).__name__}: {str(e)[:800]}", flush=True)
                     if not isinstance(e, AssertionError) or not str(e):
