@@ -1,0 +1,42 @@
+/* args.h - what the command line asks for. Texts are borrowed from argv. */
+#ifndef VG_CLI_ARGS_H
+#define VG_CLI_ARGS_H
+
+#include <stdbool.h>
+
+#include "base/macros.h"
+
+enum vg_command {
+    VG_CMD_GET = 1u << 0,
+    VG_CMD_WATCH = 1u << 1,
+    VG_CMD_EVENTS = 1u << 2,
+    VG_CMD_TOP = 1u << 3,
+    VG_CMD_KINDS = 1u << 4,
+    VG_CMD_HELP = 1u << 5,
+    VG_CMD_VERSION = 1u << 6
+};
+enum vg_output { VG_OUT_TABLE, VG_OUT_NAME, VG_OUT_JSON };
+
+/* Also the exit status. */
+enum vg_exit { VG_EXIT_OK = 0, VG_EXIT_FAILED = 1, VG_EXIT_USAGE = 2, VG_EXIT_INTERRUPTED = 130 };
+
+struct vg_args {
+    enum vg_command command;
+    const char *command_name;
+    const char *kind, *name; /* NULL: not given */
+    const char *ns, *labels, *fields;
+    const char *kubeconfig, *context;
+    const char *server, *token, *ca, *cert, *key; /* all but server need server */
+    bool is_insecure, all_namespaces, follow;
+    const char *output_name;
+    enum vg_output output;
+};
+
+#define VG_ARGS_WHY_SIZE 256
+/* true, or ret_why says in a sentence what is wrong. */
+VG_CHECK bool vg_args_parse(int argc, char **argv, struct vg_args *ret,
+                            char ret_why[VG_ARGS_WHY_SIZE]);
+
+extern const char vg_help[];
+
+#endif

@@ -1,0 +1,386 @@
+"""cli.py - vigil against vigild: what it prints, what it says when it cannot, how it ends, and what
+it draws on a terminal. Called with vigild, vigil and its manual page."""
+import fcntl
+import http.server
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "vigild"))
+from vigild import LIMIT_S, check, equal, free_port, has, main, wait_for  # noqa: E402
+
+VIGIL, MAN = (os.path.abspath(p) for p in (sys.argv.pop(2), sys.argv.pop(2)))
+
+
+def environment(server):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("KUBERNETES_")}
+    return {**env, "KUBECONFIG": server.path("admin.kubeconfig") if server else "/nowhere/config",
+            "TERM": "xterm"}
+
+
+def vigil(server, *args, status=0):
+    r = subprocess.run([VIGIL, *args], env=environment(server), capture_output=True, text=True,
+                       stdin=subprocess.DEVNULL, timeout=LIMIT_S, check=False)
+    equal(r.returncode, status, f"exit status of {args}, with {r.stdout!r} and {r.stderr!r}")
+    for word in ("Sanitizer", "runtime error:", "Assertion"):
+        check(word not in r.stderr, r.stderr)
+    return r
+
+
+def create(server, path, name, **more):
+    answer = server.ask(path, "POST", body={"metadata": {"name": name}, **more})
+    equal(answer.status, 201, f"status of creating {name}: {answer.text}")
+
+
+def pod(server, name, ns="default", **labels):
+    body = {"metadata": {"name": name, "labels": labels},
+            "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    equal(server.ask(f"/api/v1/namespaces/{ns}/pods", "POST", body=body).status, 201, "status")
+
+
+def patch(server, path, body):
+    answer = server.ask(path, "PATCH", body=json.dumps(body),
+                        headers={"Content-Type": "application/merge-patch+json"})
+    equal(answer.status, 200, f"status of a patch: {answer.text}")
+
+
+def rows(text):
+    return [re.split(r" {3,}", line) for line in text.splitlines()]
+
+
+# ---- get ----
+
+def test_get(case):
+    s = case.start()
+    pod(s, "web", app="web")
+    pod(s, "db", app="db")
+    pod(s, "agent", ns="kube-system")
+    for kind in ("pods", "pod", "po", "Pod"):
+        equal([r[:2] for r in rows(vigil(s, "get", kind).stdout)],
+              [["NAME", "STATUS"], ["db", "Pending"], ["web", "Pending"]], kind)
+    check(re.fullmatch(r"\d+s", rows(vigil(s, "get", "po").stdout)[1][2]), "the age is no age")
+    equal([r[:2] for r in rows(vigil(s, "get", "pods", "-A").stdout)],
+          [["NAMESPACE", "NAME"], ["default", "db"], ["default", "web"], ["kube-system", "agent"]])
+    equal(vigil(s, "get", "pods", "-o", "name", "-n", "kube-system").stdout, "pod/agent\n")
+    equal(vigil(s, "get", "pods", "-o", "name", "-l", "app=web").stdout, "pod/web\n")
+    equal(vigil(s, "get", "pods", "-o", "name", "--field-selector=metadata.name=db").stdout,
+          "pod/db\n")
+    equal(vigil(s, "get", "pod/web", "-o", "name").stdout, "pod/web\n")
+    equal(vigil(s, "get", "pods", "web", "-o", "name").stdout, "pod/web\n")
+    listed = json.loads(vigil(s, "get", "pods", "-A", "-o", "json").stdout)
+    equal([i["metadata"]["name"] for i in listed["items"]], ["db", "web", "agent"])
+    equal(json.loads(vigil(s, "get", "pods", "web", "-o", "json").stdout),
+          s.ask("/api/v1/namespaces/default/pods/web").json)
+    equal(json.loads(vigil(s, "get", "cm", "-o", "json").stdout)["items"], [])
+
+
+def test_columns(case):
+    s = case.start()
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    create(s, "/apis/apps/v1/namespaces/default/deployments", "web",
+           spec={"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": template})
+    create(s, "/api/v1/nodes", "n1")
+    patch(s, "/api/v1/nodes/n1/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    equal(rows(vigil(s, "get", "deploy").stdout)[1][:2], ["web", "0/3"])
+    equal(rows(vigil(s, "get", "deployments.apps").stdout)[0], ["NAME", "READY", "AGE"])
+    equal(vigil(s, "get", "deploy", "-o", "name").stdout, "deployment.apps/web\n")
+    equal(rows(vigil(s, "get", "nodes").stdout)[1][:2], ["n1", "Ready"])
+    equal(rows(vigil(s, "get", "ns", "default").stdout)[1][:2], ["default", "Active"])
+    equal(rows(vigil(s, "get", "svc", "-A").stdout + "\n")[0][:1] in ([""], ["NAMESPACE"]), True)
+    names = [r[0] for r in rows(vigil(s, "kinds").stdout)]
+    check("pods" in names and "deployments" in names and "pods/log" not in names, names)
+
+
+def test_failures_say_what_to_do(case):
+    s = case.start()
+    has(vigil(s, "get", "pood", status=1).stderr, "did you mean pods?")
+    has(vigil(s, "get", "pods", "nope", status=1).stderr, "-n chooses")
+    has(vigil(s, "get", "pods").stderr, "-A looks in all")
+    has(vigil(s, "get", status=2).stderr, "--help")
+    has(vigil(s, "get", "pods", "-o", "yaml", status=2).stderr, "table, name or json")
+    has(vigil(s, "get", "pods", "-l", "a b", status=1).stderr, "vigil: ")
+    has(vigil(s, "watch", "pods", "-l", "a b", status=1).stderr, "vigil: ")
+    has(vigil(None, "get", "pods", status=1).stderr, "--kubeconfig FILE")
+    url = f"http://127.0.0.1:{free_port()}"
+    has(vigil(None, "get", "pods", "--server", url, status=1).stderr, "--server URL")
+    refused = vigil(None, "get", "pods", "--server", s.url, "--token", "wrong",
+                    "--certificate-authority", s.path("pki/ca.crt"), status=1).stderr
+    has(refused, "--token")
+    flags = ("--server", s.url, "--certificate-authority", s.path("pki/ca.crt"),
+             "--client-certificate", s.path("pki/admin.crt"), "--client-key", s.path("pki/admin.key"))
+    has(vigil(None, "get", "ns", *flags).stdout, "default")
+
+
+def test_help_and_manual(case):
+    text = vigil(None, "--help").stdout
+    has(vigil(None, "--version").stdout, "vigil 0.")
+    with open(MAN, encoding="utf-8") as f:
+        manual = f.read().replace("\\-", "-")
+    for flag in re.findall(r"--[a-z-]+", text):
+        has(manual, flag)
+    if shutil.which("groff"):
+        r = subprocess.run(["groff", "-man", "-Tascii", "-ww", MAN], capture_output=True, check=False)
+        equal((r.returncode, r.stderr), (0, b""), "groff")
+    check(case, "no case")
+
+
+# ---- watch, piped ----
+
+class Piped:
+    """A vigil that goes on; its output is read line by line."""
+
+    def __init__(self, server, *args):
+        self.process = subprocess.Popen([VIGIL, *args], env=environment(server), text=True,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+
+    def line(self):
+        ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
+        check(ready, "waited in vain for a line")
+        return self.process.stdout.readline().rstrip("\n")
+
+    def end(self, number=signal.SIGINT, status=130):
+        self.process.send_signal(number)
+        equal(self.process.wait(timeout=LIMIT_S), status, "exit status")
+        err = self.process.stderr.read()
+        check("Sanitizer" not in err, err)
+        return err
+
+
+def test_watch_prints_lines(case):
+    s = case.start()
+    pod(s, "a")
+    w = Piped(s, "watch", "pods")
+    has(w.line(), "+ a   Pending")
+    pod(s, "b")
+    has(w.line(), "+ b   Pending")
+    patch(s, "/api/v1/namespaces/default/pods/b/status", {"status": {"phase": "Running"}})
+    has(w.line(), "~ b   Running")
+    equal(s.ask("/api/v1/namespaces/default/pods/b?gracePeriodSeconds=0", "DELETE").status, 200)
+    has(w.line(), "- b   ")
+    w.end()
+    w = Piped(s, "watch", "pods", "-A", "-o", "json")
+    event = json.loads(w.line())
+    equal((event["type"], event["object"]["metadata"]["name"]), ("ADDED", "a"))
+    w.end(signal.SIGTERM)
+    w = Piped(s, "watch", "pod/a", "-o", "name")
+    equal(w.line(), "+ pod/a")
+    w.process.stdout.close()  # the reader goes: so does vigil, with its next line
+    patch(s, "/api/v1/namespaces/default/pods/a/status", {"status": {"phase": "Running"}})
+    equal(w.process.wait(timeout=LIMIT_S), 1, "exit status")
+
+
+def test_watch_outlives_the_server(case):
+    s = case.start()
+    pod(s, "a")
+    w = Piped(s, "watch", "pods")
+    has(w.line(), "+ a")
+    s.kill()
+    case.servers.remove(s)
+    s = case.start(secure_port=s.port)
+    pod(s, "b")
+    has(w.line(), "+ b")
+    has(w.end(), "trying again")
+
+
+def test_events(case):
+    s = case.start()
+    for i, (name, message) in enumerate((("new", "second\nline"), ("old", "first"))):
+        body = {"metadata": {"name": name}, "reason": "Tested", "type": "Normal", "message": message,
+                "lastTimestamp": f"2024-01-0{2 - i}T00:00:00Z",
+                "involvedObject": {"kind": "Pod", "name": "web", "namespace": "default"}}
+        equal(s.ask("/api/v1/namespaces/default/events", "POST", body=body).status, 201, "status")
+    got = rows(vigil(s, "events").stdout)
+    equal(got[0], ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"])
+    equal([r[1:] for r in got[1:]], [["Normal", "Tested", "Pod/web", "first"],
+                                     ["Normal", "Tested", "Pod/web", "second?line"]])
+    equal(len(rows(vigil(s, "events", "-A").stdout)), 3)
+    equal(vigil(s, "events", "-n", "kube-system").stdout, "")
+    w = Piped(s, "events", "-w")
+    has(w.line(), "LAST SEEN")
+    has(w.line(), "first")
+    has(w.line(), "second?line")
+    body["metadata"]["name"], body["message"] = "newest", "third"
+    equal(s.ask("/api/v1/namespaces/default/events", "POST", body=body).status, 201, "status")
+    has(w.line(), "third")
+    w.end()
+
+
+# ---- top ----
+
+def test_top_tells_of_kinds_and_watchers(case):
+    s = case.start()
+    pod(s, "a")
+    w = Piped(s, "watch", "pods", "-l", "app!=x")
+    has(w.line(), "+ a")
+    text = vigil(s, "top").stdout
+    kinds, watches = (rows(part) for part in text.split("\n\n"))
+    pods = [r for r in kinds if r[0] == "pods"][0]
+    equal((pods[1], pods[4]), ("1", "1"), "objects and watchers")
+    equal(watches[0][0], "USER")
+    equal(watches[1][:4], ["kubernetes-admin", "pods", "default", "app!=x"])
+    w.end()
+
+
+class Other(http.server.BaseHTTPRequestHandler):
+    """A server that is not vigild."""
+    paths = {}
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        body = self.paths.get(self.path)
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Length", str(len(body or "")))
+        self.end_headers()
+        self.wfile.write((body or "").encode())
+
+    def log_message(self, *args):
+        pass
+
+
+def test_top_says_what_a_server_does_not_offer(case):
+    check(case, "no case")
+    other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{other.server_port}"
+    Other.paths = {"/metrics": 'apiserver_resource_objects{group="",resource="pods"} 7\n'}
+    text = vigil(None, "top", "--server", url).stdout
+    has(text, "pods   7")
+    has(text, "no /debug/vigil/watches")
+    Other.paths = {}
+    has(vigil(None, "top", "--server", url, status=1).stderr, "needs vigild")
+    other.shutdown()
+
+
+# ---- on a terminal ----
+
+class Terminal:
+    """A vigil on a terminal of its own; `screen` is what it shows, played from what it wrote."""
+
+    def __init__(self, server, *args, size=(12, 60)):
+        self.size, self.raw, self.status = size, b"", None
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            env = environment(server)
+            time.sleep(0.05)  # the size is set meanwhile; one that comes late is a resize
+            os.execve(VIGIL, [VIGIL, *args], env)
+        self.resize(*size)
+
+    def resize(self, rows_, columns):
+        self.size = (rows_, columns)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows_, columns, 0, 0))
+
+    def read(self):
+        while select.select([self.fd], [], [], 0.01)[0]:
+            try:
+                data = os.read(self.fd, 65536)
+            except OSError:
+                return
+            if not data:
+                return
+            self.raw += data
+
+    def frame(self):
+        """The last whole frame, as lines of (text with styles)."""
+        self.read()
+        frames = re.findall(rb"\x1b\[\?2026h\x1b\[H(.*?)\x1b\[J\x1b\[\?2026l", self.raw, re.S)
+        return [line.replace("\x1b[K", "") for line in frames[-1].decode().split("\r\n")] if frames else []
+
+    def plain(self):
+        return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in self.frame()]
+
+    def wait(self, what, fn):
+        try:
+            return wait_for(what, fn)
+        except Exception as e:
+            raise type(e)(f"{e}; the screen: {self.frame()}") from e
+
+    def shows(self, pattern):
+        return self.wait(pattern, lambda: [x for x in self.frame() if re.search(pattern, x)])
+
+    def type(self, text):
+        os.write(self.fd, text)
+
+    def end(self, status):
+        def ended():
+            self.read()
+            pid, self.status = os.waitpid(self.pid, os.WNOHANG)
+            return pid
+        self.wait("the end", ended)
+        self.read()
+        equal(os.waitstatus_to_exitcode(self.status), status, f"exit status after {self.raw[-300:]!r}")
+        check(b"Sanitizer" not in self.raw, self.raw[-3000:])
+        has(self.raw, b"\x1b[?1049h")
+        check(self.raw.rindex(b"\x1b[?1049l") > self.raw.rindex(b"\x1b[?1049h"), "not restored")
+        has(self.raw, b"\x1b[?25h")
+        os.close(self.fd)
+
+
+def test_live_table(case):
+    s = case.start()
+    pod(s, "b")
+    t = Terminal(s, "watch", "pods", "-A")
+    t.shows(r"^default   b +Pending   \d+s$")
+    has(t.frame()[0], "\x1b[1mNAMESPACE   NAME")
+    pod(s, "a")
+    t.shows(r"^\x1b\[1;32mdefault   a +Pending")
+    names = [line.split()[1] for line in t.plain()[1:3]]
+    equal(names, ["a", "b"], "the order")
+    t.shows(r"^default   a ")  # lit for a moment only
+    patch(s, "/api/v1/namespaces/default/pods/a/status", {"status": {"phase": "Running"}})
+    t.shows(r"^\x1b\[1;33mdefault   a +Running")
+    equal(s.ask("/api/v1/namespaces/default/pods/a?gracePeriodSeconds=0", "DELETE").status, 200)
+    t.shows(r"^\x1b\[9;31mdefault   a ")
+    t.wait("the deleted row to go", lambda: not any("   a " in x for x in t.frame()))
+    before = t.plain()[1]
+    t.wait("the age to tick", lambda: t.plain()[1] != before)
+    t.type(b"\x03")
+    t.end(130)
+
+
+def test_live_table_scrolls_and_resizes(case):
+    s = case.start()
+    for i in range(20):
+        pod(s, f"a-rather-long-name-{i:02d}")
+    t = Terminal(s, "watch", "pods")
+    t.shows("20 pods, 1 to 10 shown")
+    t.type(b"G")
+    t.shows("name-19")
+    t.type(b"k")
+    t.shows("10 to 19 shown")
+    t.type(b"\x1b[5~")
+    t.shows("1 to 10 shown")
+    t.resize(30, 20)
+    t.wait("all rows in 20 columns",
+           lambda: len(t.plain()) == 22 and max(len(x) for x in t.plain()) == 19)
+    t.resize(2, 60)
+    t.wait("a tiny screen", lambda: len(t.plain()) == 3)
+    t.type(b"q")
+    t.end(0)
+
+
+def test_top_on_a_terminal(case):
+    s = case.start()
+    pod(s, "a")
+    t = Terminal(s, "top", size=(20, 100))
+    t.shows("^pods ")
+    w = Piped(s, "watch", "pods")
+    has(w.line(), "+ a")
+    t.shows("^kubernetes-admin   pods")
+    t.type(b"\x03")
+    t.end(130)
+    w.end()
+
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])
