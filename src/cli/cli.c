@@ -115,9 +115,10 @@ static const char *advice(const struct vg_cli *cli, int code)
     case VIGIL_E_FORBIDDEN:
         return "Ask for the right to do this, or choose another user with --context.";
     case VIGIL_E_NOT_FOUND:
-        return cli->client && cli->args.name ? "Without a name all are listed; -n chooses another "
-                                               "namespace."
-                                             : NULL;
+        if (!cli->client)
+            return "--kubeconfig FILE names a kubeconfig, --server URL does without.";
+        return cli->args.name ? "Without a name all are listed; -n chooses another namespace."
+                              : NULL;
     case VIGIL_E_BUSY:
         return "The server has too much to do: try again in a while.";
     default:

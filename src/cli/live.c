@@ -200,6 +200,7 @@ static void scroll(struct live *v)
     case VG_KEY_NONE:
         break;
     }
+    v->cli->terminal.key = VG_KEY_NONE; /* a key counts once */
     v->top = VG_MIN(v->top, last);
 }
 
