@@ -50,7 +50,8 @@ struct vigil_informer_opts {
      * which is then tried again. Must give the same for its own result. Runs on the client's loop.
      */
     const struct vigil_object *(*transform)(void *arg, const struct vigil_object *o);
-    /* A list or watch failed; the informer goes on by itself. Runs on the client's loop. */
+    /* A list or watch failed, or memory for an event; the informer goes on by itself, and lists
+     * again where it must. Runs on the client's loop. */
     void (*on_error)(void *arg, const struct vigil_error *err);
     void *arg;
 };
@@ -119,9 +120,9 @@ VIGIL_API VIGIL_CHECKED int vigil_informer_add_handler(struct vigil_informer *i,
                                                        struct vigil_registration **ret,
                                                        struct vigil_error *err);
 /* What it was not told yet is dropped. Waits for its callback if one runs, unless called from
- * within it or from another callback on the client's loop, which never waits. The registration is
- * freed; so are those that are left when the informer is. NULL, or that of another informer:
- * nothing happens. */
+ * within it or from another callback on the client's loop, which never waits. The registration
+ * lives as long as the informer: removing it again does nothing, nor does removing NULL or that of
+ * another informer. */
 VIGIL_API void vigil_informer_remove_handler(struct vigil_informer *i,
                                              struct vigil_registration *r);
 /* Informer synced, and this handler has been told of all that was there. */
@@ -130,7 +131,8 @@ VIGIL_API bool vigil_registration_has_synced(const struct vigil_registration *r)
 /* ---- the parts, for programs that put them together differently ---- */
 
 /* Whatever a reflector writes to. Called on the client's loop, one call at a time. A negative
- * answer refuses: an event is then lost, after replace or resync everything is listed again. */
+ * answer refuses: an event is then lost; after replace, after resync, and after VIGIL_E_MEMORY
+ * everything is listed again. */
 struct vigil_sink {
     int (*put)(void *arg, const struct vigil_object *o);
     int (*remove)(void *arg, const struct vigil_object *o);

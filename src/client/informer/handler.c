@@ -8,9 +8,9 @@
 /* Notes taken from the ring at a time: enough to forget the cost of the lock. */
 #define TAKE_MAX 64u
 
-static _Thread_local struct vigil_registration *current;
+static _Thread_local struct vg_handler *current;
 
-struct vigil_registration *vg_handler_current(const struct vigil_informer *i)
+struct vg_handler *vg_handler_current(const struct vigil_informer *i)
 {
     return current && current->i == i ? current : NULL;
 }
@@ -47,7 +47,7 @@ static void tell_update(const struct vigil_handler *h, const struct vg_note *n)
     }
 }
 
-static void tell(struct vigil_registration *r, const struct vg_note *n)
+static void tell(struct vg_handler *r, const struct vg_note *n)
 {
     const struct vigil_handler *h = &r->h;
     switch ((enum vg_note_kind)n->kind) {
@@ -65,14 +65,14 @@ static void tell(struct vigil_registration *r, const struct vg_note *n)
             tell_delete(h, n->o, n->flag);
         break;
     case VG_NOTE_SYNCED:
-        atomic_store(&r->has_synced, true);
+        atomic_store(&r->registration->has_synced, true);
         if (h->on_synced)
             h->on_synced(h->arg);
         break;
     }
 }
 
-static void tell_all(struct vigil_registration *r, struct vg_note *notes, size_t n)
+static void tell_all(struct vg_handler *r, struct vg_note *notes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!atomic_load(&r->is_ending))
@@ -83,7 +83,7 @@ static void tell_all(struct vigil_registration *r, struct vg_note *notes, size_t
 
 /* ---- the ring ---- */
 
-static size_t take_locked(struct vigil_registration *r, struct vg_note *ret) VG_REQUIRES(r->mu)
+static size_t take_locked(struct vg_handler *r, struct vg_note *ret) VG_REQUIRES(r->mu)
 {
     size_t n = vg_notes_take(&r->notes, ret, TAKE_MAX);
     if (r->is_blocking && r->notes.n <= r->h.buffer_max / 2) {
@@ -93,7 +93,7 @@ static size_t take_locked(struct vigil_registration *r, struct vg_note *ret) VG_
     return n;
 }
 
-int vg_handler_reserve(struct vigil_registration *r, size_t n)
+int vg_handler_reserve(struct vg_handler *r, size_t n)
 {
     vg_mutex_lock(&r->mu);
     int e = vg_notes_reserve(&r->notes, n);
@@ -101,14 +101,14 @@ int vg_handler_reserve(struct vigil_registration *r, size_t n)
     return e;
 }
 
-void vg_handler_settle(struct vigil_registration *r)
+void vg_handler_settle(struct vg_handler *r)
 {
     vg_mutex_lock(&r->mu);
     vg_notes_settle(&r->notes);
     vg_mutex_unlock(&r->mu);
 }
 
-void vg_handler_push(struct vigil_registration *r, const struct vg_note *note)
+void vg_handler_push(struct vg_handler *r, const struct vg_note *note)
 {
     vg_mutex_lock(&r->mu);
     vg_notes_push(&r->notes, note);
@@ -117,7 +117,7 @@ void vg_handler_push(struct vigil_registration *r, const struct vg_note *note)
     vg_mutex_unlock(&r->mu);
 }
 
-bool vg_handler_blocks(struct vigil_registration *r)
+bool vg_handler_blocks(struct vg_handler *r)
 {
     if (r->h.overflow != VIGIL_OVERFLOW_WAIT)
         return false;
@@ -130,7 +130,7 @@ bool vg_handler_blocks(struct vigil_registration *r)
 
 /* ---- on the loop ---- */
 
-bool vg_handler_tell(struct vigil_registration *r)
+bool vg_handler_tell(struct vg_handler *r)
 {
     struct vg_note notes[TAKE_MAX];
     size_t told = 0, left = 0;
@@ -149,7 +149,7 @@ bool vg_handler_tell(struct vigil_registration *r)
 
 /* ---- on a thread ---- */
 
-static void say_ended(struct vigil_registration *r)
+static void say_ended(struct vg_handler *r)
 {
     struct vigil_informer *i = r->i;
     vg_mutex_lock(&i->mu);
@@ -162,7 +162,7 @@ static void say_ended(struct vigil_registration *r)
 
 static void *run(void *arg)
 {
-    struct vigil_registration *r = arg;
+    struct vg_handler *r = arg;
     struct vg_note notes[TAKE_MAX];
     current = r;
     for (;;) {
@@ -179,7 +179,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static int start_thread(struct vigil_registration *r)
+static int start_thread(struct vg_handler *r)
 {
     struct vigil_informer *i = r->i;
     vg_mutex_lock(&i->mu);
@@ -198,17 +198,19 @@ static int start_thread(struct vigil_registration *r)
 /* ---- life ---- */
 
 int vg_handler_new(struct vigil_informer *i, const struct vigil_handler *h,
-                   struct vigil_registration **ret)
+                   struct vigil_registration *registration, struct vg_handler **ret)
 {
     if (h->size == 0)
         return VIGIL_E_INVALID;
-    struct vigil_registration *r = vg_new(struct vigil_registration);
+    struct vg_handler *r = vg_new(struct vg_handler);
     if (!r)
         return -ENOMEM;
     memcpy(&r->h, h, VG_MIN(h->size, sizeof(r->h))); /* of an older program: shorter */
     if (r->h.buffer_max == 0)
         r->h.buffer_max = VG_HANDLER_BUFFER_MAX;
     r->i = i;
+    r->registration = registration;
+    registration->handler = r;
     vg_list_init(&r->link);
     vg_mutex_init(&r->mu, VG_RANK_CLIENT_HANDLER);
     vg_cond_init(&r->ready);
@@ -221,7 +223,7 @@ int vg_handler_new(struct vigil_informer *i, const struct vigil_handler *h,
     return e;
 }
 
-void vg_handler_end(struct vigil_registration *r)
+void vg_handler_end(struct vg_handler *r)
 {
     vg_mutex_lock(&r->mu);
     atomic_store(&r->is_ending, true);
@@ -231,7 +233,7 @@ void vg_handler_end(struct vigil_registration *r)
     vg_mutex_unlock(&r->mu);
 }
 
-void vg_handler_free(struct vigil_registration *r)
+void vg_handler_free(struct vg_handler *r)
 {
     if (!r)
         return;

@@ -62,6 +62,7 @@ int vg_informer_new(struct vigil_client *c, const struct vigil_informer_opts *op
     i->wake.run = on_wake;
     vg_list_init(&i->handlers);
     vg_list_init(&i->leaving);
+    vg_list_init(&i->registrations);
     vg_mutex_init(&i->mu, VG_RANK_CLIENT_INFORMER);
     vg_cond_init(&i->changed);
     int r = vg_source_init(i, opts);
@@ -87,8 +88,9 @@ int vigil_informer_new(struct vigil_client *c, const struct vigil_informer_opts 
 
 struct call {
     struct vigil_informer *i;
-    struct vigil_registration *r;
-    bool waits; /* the caller can wait for a thread */
+    struct vigil_registration *registration;
+    struct vg_handler *r;
+    bool waits; /* the caller can wait for a thread; after the call: and does */
     int result;
 };
 
@@ -102,7 +104,7 @@ static void run_call(struct vigil_informer *i, void (*fn)(void *arg), struct cal
 static void reap(struct vigil_informer *i)
 {
     VG_LIST_FOREACH_SAFE (n, &i->leaving) {
-        struct vigil_registration *r = VG_CONTAINER_OF(n, struct vigil_registration, link);
+        struct vg_handler *r = VG_CONTAINER_OF(n, struct vg_handler, link);
         vg_mutex_lock(&i->mu);
         bool has_ended = r->has_ended;
         vg_mutex_unlock(&i->mu);
@@ -152,33 +154,49 @@ static void add_handler(void *arg)
     if (call->result < 0)
         return;
     vg_resync_join(i, call->r);
+    vg_list_push_back(&i->registrations, &call->registration->link);
     vg_list_push_back(&i->handlers, &call->r->link);
     vg_informer_work_soon(i);
+}
+
+static int make_handler(struct vigil_informer *i, const struct vigil_handler *h, struct call *call)
+{
+    call->registration = vg_new(struct vigil_registration);
+    if (!call->registration)
+        return -ENOMEM;
+    call->registration->i = i;
+    return vg_handler_new(i, h, call->registration, &call->r);
 }
 
 int vigil_informer_add_handler(struct vigil_informer *i, const struct vigil_handler *h,
                                struct vigil_registration **ret, struct vigil_error *err)
 {
     struct call call = {0};
-    call.result = vg_handler_new(i, h, &call.r);
-    if (call.result < 0)
-        return vg_error_set(err, call.result, "no handler: %s", vg_err_text(call.result));
-    run_call(i, add_handler, &call);
+    call.result = make_handler(i, h, &call);
+    if (call.result == 0)
+        run_call(i, add_handler, &call);
     if (call.result < 0) {
-        vg_handler_end(call.r);
+        if (call.r)
+            vg_handler_end(call.r);
         vg_handler_free(call.r);
+        vg_free(call.registration);
         return vg_error_set(err, call.result, "no handler: %s", vg_err_text(call.result));
     }
     if (ret)
-        *ret = call.r;
+        *ret = call.registration;
     return 0;
 }
 
+/* call->r: the handler whose thread removes it. */
 static void remove_handler(void *arg)
 {
     struct call *call = arg;
     struct vigil_informer *i = call->i;
-    struct vigil_registration *r = call->r;
+    struct vg_handler *r = vg_steal(call->registration->handler);
+    call->waits = call->waits && r && r->has_thread && r != call->r;
+    call->r = r;
+    if (!r)
+        return; /* again */
     r->is_claimed = call->waits;
     vg_handler_end(r);
     if (!i->is_telling)
@@ -191,13 +209,13 @@ void vigil_informer_remove_handler(struct vigil_informer *i, struct vigil_regist
 {
     if (!r || r->i != i)
         return;
-    bool may_wait = vg_wait_is_possible(i) && vg_handler_current(i) != r;
-    struct call call = {.r = r, .waits = r->has_thread && may_wait};
+    struct call call = {
+        .registration = r, .r = vg_handler_current(i), .waits = vg_wait_is_possible(i)};
     run_call(i, remove_handler, &call);
     if (!call.waits)
         return;
-    vg_wait_ended(i, r);
-    vg_handler_free(r);
+    vg_wait_ended(i, call.r);
+    vg_handler_free(call.r);
 }
 
 bool vigil_registration_has_synced(const struct vigil_registration *r)
@@ -217,7 +235,7 @@ static void stop(void *arg)
     vg_timer_stop(i->loop, &i->resync);
     vg_fifo_close(i->fifo);
     VG_LIST_FOREACH (n, &i->handlers)
-        vg_handler_end(VG_CONTAINER_OF(n, struct vigil_registration, link));
+        vg_handler_end(VG_CONTAINER_OF(n, struct vg_handler, link));
     vg_mutex_lock(&i->mu);
     i->is_stopped = true;
     vg_cond_broadcast(&i->changed);
@@ -236,7 +254,7 @@ static void free_handlers(struct vg_list *list)
 {
     struct vg_list *n;
     while ((n = vg_list_pop_front(list)))
-        vg_handler_free(VG_CONTAINER_OF(n, struct vigil_registration, link));
+        vg_handler_free(VG_CONTAINER_OF(n, struct vg_handler, link));
 }
 
 static void finish(void *arg)
@@ -244,6 +262,8 @@ static void finish(void *arg)
     struct vigil_informer *i = ((struct call *)arg)->i;
     free_handlers(&i->handlers);
     free_handlers(&i->leaving);
+    for (struct vg_list *n; (n = vg_list_pop_front(&i->registrations));)
+        vg_free(VG_CONTAINER_OF(n, struct vigil_registration, link));
     if (atomic_load(&i->is_wake_posted))
         i->is_freed = true; /* the mail finds it */
     else

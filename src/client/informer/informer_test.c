@@ -114,13 +114,13 @@ static void the_shortest_period_before_the_start_counts(void **state)
         r[i] = rig_handle(&g, &h);
         assert_int_equal(g.i->check_ms, checks[i]);
     }
-    assert_int_equal(r[0]->period_ms, 0);
-    assert_int_equal(r[1]->period_ms, 60000);
+    assert_int_equal(r[0]->handler->period_ms, 0);
+    assert_int_equal(r[1]->handler->period_ms, 60000);
     assert_int_equal(vigil_informer_start(g.i), 0);
     g.i->check_ms = 5000; /* as if the last had not been there */
     struct vigil_handler late = {.size = sizeof(late), .resync_ms = 2000};
     r[5] = rig_handle(&g, &late);
-    assert_int_equal(r[5]->period_ms, 5000);
+    assert_int_equal(r[5]->handler->period_ms, 5000);
     rig_down(&g);
 }
 
@@ -255,6 +255,8 @@ static void what_was_removed_hears_no_more(void **state)
     rig_settle(&g);
     assert_int_equal(rig_event(&g, "a@2"), 0);
     vigil_informer_remove_handler(g.i, r1);
+    vigil_informer_remove_handler(g.i, r1); /* again */
+    assert_true(vigil_registration_has_synced(r1));
     vigil_informer_remove_handler(g.i, NULL);
     vigil_informer_remove_handler(other.i, r2); /* foreign */
     rig_settle(&g);
@@ -265,6 +267,7 @@ static void what_was_removed_hears_no_more(void **state)
     assert_int_equal(vigil_informer_add_handler(g.i, &h, NULL, NULL), VIGIL_E_CLOSED);
     assert_int_equal(vigil_informer_start(g.i), VIGIL_E_CLOSED);
     assert_int_equal(vigil_informer_wait_for(g.i, vigil_text("9"), 0), VIGIL_E_CLOSED);
+    vigil_informer_remove_handler(g.i, r2);
     vigil_informer_remove_handler(g.i, r2);
     rig_down(&g);
     rig_down(&other);
@@ -285,7 +288,8 @@ static void leave(void *arg, const struct vigil_object *o, bool is_initial)
     (void)is_initial;
     l->calls++;
     vigil_informer_remove_handler(l->g->i, vg_steal(l->victim));
-    vigil_informer_remove_handler(l->g->i, vg_steal(l->self));
+    vigil_informer_remove_handler(l->g->i, l->self);
+    vigil_informer_remove_handler(l->g->i, l->self);
 }
 
 static void a_callback_may_remove_itself_and_others(void **state)
@@ -324,11 +328,11 @@ static void events_of_one_object_that_wait_are_merged(void **state)
     for (size_t i = 0; i < VG_ARRAY_LEN(events); i++) {
         assert_int_equal(rig_event(&g, events[i]), 0);
         struct vg_timer *t = &g.i->work; /* consumes without telling: the thread would be slow */
-        r->has_thread = true;
+        r->handler->has_thread = true;
         vg_timer_stop(g.i->loop, t);
         vg_informer_on_work(t);
     }
-    r->has_thread = false;
+    r->handler->has_thread = false;
     vg_informer_work_soon(g.i);
     rig_settle(&g);
     notebook_expect(&b, "+a@2 synced +c@7");
@@ -371,6 +375,50 @@ static void by_key_the_queue_must_be_empty(void **state)
 }
 
 /* ---- memory ---- */
+
+static void fail_on_two(void *arg, const struct vigil_object *o,
+                        void (*emit)(void *emit_arg, struct vigil_text value), void *emit_arg)
+{
+    (void)arg;
+    if (vigil_text_is(vigil_object_name(o), "two"))
+        vg_alloc_fail_at(1, 0);
+    emit(emit_arg, vigil_object_name(o));
+    vg_alloc_fail_at(0, 0);
+}
+
+static void note_error(void *arg, const struct vigil_error *err)
+{
+    *(int *)arg = err->code;
+}
+
+static void s44_of_a_batch_one_fails(void **state)
+{
+    (void)state;
+    struct rig g;
+    struct notebook b;
+    int code = 0;
+    struct vigil_index index = {"name", fail_on_two, NULL};
+    struct vigil_informer_opts opts = VIGIL_INIT(struct vigil_informer_opts);
+    opts.indexes = &index;
+    opts.n_indexes = 1;
+    opts.on_error = note_error;
+    opts.arg = &code;
+    rig_up(&g, VIGIL_OWN_LOOP, true, &opts);
+    struct vigil_handler h = notebook_handler(&b);
+    b.store = vigil_informer_store(g.i);
+    rig_handle(&g, &h);
+    assert_int_equal(rig_list(&g, "", "1"), 0);
+    rig_settle(&g);
+    assert_int_equal(rig_event(&g, "one@2"), 0);
+    assert_int_equal(rig_event(&g, "two@3"), 0);
+    assert_int_equal(rig_event(&g, "three@4"), 0);
+    rig_settle(&g);
+    notebook_expect(&b, "synced +one@2 +three@4");
+    assert_int_equal(code, VIGIL_E_MEMORY);
+    assert_true(g.i->restart.armed); /* and a list will bring what was lost */
+    rig_down(&g);
+    notebook_done(&b);
+}
 
 static void count_add(void *arg, const struct vigil_object *o, bool is_initial)
 {
@@ -453,6 +501,7 @@ int main(void)
         cmocka_unit_test(events_of_one_object_that_wait_are_merged),
         cmocka_unit_test(waiting_turns_the_loop),
         cmocka_unit_test(by_key_the_queue_must_be_empty),
+        cmocka_unit_test(s44_of_a_batch_one_fails),
         cmocka_unit_test(without_memory_nothing_is_half_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

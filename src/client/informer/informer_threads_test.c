@@ -124,7 +124,7 @@ static void the_informer_waits_for_a_full_buffer(void **state)
 
 static struct vigil_registration *remove_held(struct slow *s, struct vigil_registration *r)
 {
-    vg_handler_end(r); /* so that it hears of nothing more when it is let go */
+    vg_handler_end(r->handler); /* so that it hears of nothing more when it is let go */
     release(s);
     return r;
 }
@@ -144,9 +144,9 @@ static void merging_buffers_hold_one_event_for_each_object(void **state)
     for (unsigned i = 2; i < 5002; i += 100)
         feed(&g, i, i + 100);
     assert_int_equal(vigil_informer_wait_for(g.i, vigil_text("5001"), 0), 0);
-    vg_mutex_lock(&r->mu);
-    assert_true(r->notes.n <= 10 + 50 + 1); /* and the mark of the first list */
-    vg_mutex_unlock(&r->mu);
+    vg_mutex_lock(&r->handler->mu);
+    assert_true(r->handler->notes.n <= 10 + 50 + 1); /* and the mark of the first list */
+    vg_mutex_unlock(&r->handler->mu);
     vigil_informer_remove_handler(g.i, remove_held(&s, r));
     rig_down(&g);
 }
@@ -172,6 +172,7 @@ static void removal_waits_for_a_callback(void **state)
     sem_wait(&s.entered);
     assert_int_equal(pthread_create(&helper, NULL, let_go_soon, &s), 0);
     vigil_informer_remove_handler(g.i, r);
+    vigil_informer_remove_handler(g.i, r); /* in vain */
     assert_false(atomic_load(&s.is_inside));
     assert_int_equal(atomic_load(&s.told), 1); /* what waited was dropped */
     pthread_join(helper, NULL);
@@ -231,9 +232,34 @@ static void a_thread_may_remove_its_own_handler(void **state)
     assert_int_equal(atomic_load(&s.calls), 1);
 }
 
+static void remove_same(unsigned index, void *arg)
+{
+    struct self *s = arg;
+    (void)index;
+    vigil_informer_remove_handler(s->g->i, atomic_load(&s->r));
+}
+
+static void several_threads_may_remove_one_handler(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        struct rig g;
+        struct slow slow;
+        struct self s = {.g = &g};
+        rig_up(&g, VIGIL_OWN_THREAD, false, NULL);
+        struct vigil_handler h = slow_handler(&slow, false);
+        h.own_thread = round % 2 == 0;
+        atomic_store(&s.r, rig_handle(&g, &h));
+        assert_int_equal(feed(&g, 1, 10), 0);
+        vg_test_threads(4, remove_same, &s);
+        assert_null(atomic_load(&s.r)->handler);
+        rig_down(&g);
+    }
+}
+
 /* ---- many threads ---- */
 
-#define ADDERS 20u
+#define ADDERS 100u
 struct crowd {
     struct rig *g;
     _Atomic bool is_over;
@@ -314,6 +340,7 @@ int main(void)
         cmocka_unit_test(removal_waits_for_a_callback),
         cmocka_unit_test(stopping_waits_for_a_callback),
         cmocka_unit_test(a_thread_may_remove_its_own_handler),
+        cmocka_unit_test(several_threads_may_remove_one_handler),
         cmocka_unit_test(handlers_come_and_go_while_events_flow),
         cmocka_unit_test(threads_wait_for_the_first_list),
     };

@@ -29,12 +29,12 @@ static void check_every(struct vigil_informer *i, uint64_t ms)
 {
     i->check_ms = ms;
     VG_LIST_FOREACH (n, &i->handlers) {
-        struct vigil_registration *r = VG_CONTAINER_OF(n, struct vigil_registration, link);
+        struct vg_handler *r = VG_CONTAINER_OF(n, struct vg_handler, link);
         r->period_ms = period_of(i, r->asked_ms);
     }
 }
 
-void vg_resync_join(struct vigil_informer *i, struct vigil_registration *r)
+void vg_resync_join(struct vigil_informer *i, struct vg_handler *r)
 {
     uint64_t ms = r->h.resync_ms == 0 ? i->default_ms : r->h.resync_ms;
     r->asked_ms = vg_resync_period(ms);
@@ -51,7 +51,7 @@ static bool mark_due(struct vigil_informer *i)
     uint64_t now = now_ns(i);
     bool any = false;
     VG_LIST_FOREACH (n, &i->handlers) {
-        struct vigil_registration *r = VG_CONTAINER_OF(n, struct vigil_registration, link);
+        struct vg_handler *r = VG_CONTAINER_OF(n, struct vg_handler, link);
         r->is_syncing = r->period_ms > 0 && now >= r->next_ns;
         if (r->is_syncing)
             r->next_ns = now + r->period_ms * VG_NS_PER_MS;

@@ -64,6 +64,15 @@ void vg_source_restart(struct vigil_informer *i)
         vg_timer_start(i->loop, &i->restart, RESTART_NS, on_restart);
 }
 
+void vg_source_lost(struct vigil_informer *i, int code)
+{
+    struct vigil_error err;
+    vg_error_set(&err, code, "an event is lost, all is listed again: %s", vg_err_text(code));
+    vg_source_restart(i);
+    if (i->opts.on_error)
+        i->opts.on_error(i->opts.arg, &err);
+}
+
 void vg_source_resume(struct vigil_informer *i)
 {
     if (i->reflector)

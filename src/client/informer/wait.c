@@ -7,7 +7,7 @@
 
 struct wait {
     bool (*is_over)(struct vigil_informer *i, const struct wait *w);
-    const struct vigil_registration *r;
+    const struct vg_handler *r;
     struct vg_slice version;
     bool ends_with_stop; /* VIGIL_E_CLOSED when the informer is stopped */
 };
@@ -145,7 +145,7 @@ bool vg_wait_is_possible(struct vigil_informer *i)
     return !vg_loop_is_current(i->loop) || vg_client_may_turn(i->c);
 }
 
-void vg_wait_ended(struct vigil_informer *i, const struct vigil_registration *r)
+void vg_wait_ended(struct vigil_informer *i, const struct vg_handler *r)
 {
     int e = wait_for(i, &(struct wait){.is_over = has_ended, .r = r}, 0);
     assert(e == 0);

@@ -7,9 +7,9 @@
 /* Entries in the queue from which on the reflector is asked to pause. */
 #define BACKLOG_MAX (2u * VG_FIFO_BATCH_MAX)
 
-static struct vigil_registration *handler_of(struct vg_list *n)
+static struct vg_handler *handler_of(struct vg_list *n)
 {
-    return VG_CONTAINER_OF(n, struct vigil_registration, link);
+    return VG_CONTAINER_OF(n, struct vg_handler, link);
 }
 
 void vg_informer_work_soon(struct vigil_informer *i)
@@ -87,7 +87,7 @@ struct vigil_sink vg_informer_sink(struct vigil_informer *i)
 static void tell_all(struct vigil_informer *i, const struct vg_note *note, bool changed_nothing)
 {
     VG_LIST_FOREACH (n, &i->handlers) {
-        struct vigil_registration *r = handler_of(n);
+        struct vg_handler *r = handler_of(n);
         if (r->is_syncing || !changed_nothing)
             vg_handler_push(r, note);
     }
@@ -182,7 +182,7 @@ static bool consume_one(struct vigil_informer *i)
         look_after(i);
     settle_all(i);
     if (r < 0)
-        vg_source_restart(i);
+        vg_source_lost(i, r);
     return true;
 }
 
@@ -205,7 +205,7 @@ static bool consume(struct vigil_informer *i)
 
 /* ---- a turn ---- */
 
-void vg_informer_unlink(struct vigil_informer *i, struct vigil_registration *r)
+void vg_informer_unlink(struct vigil_informer *i, struct vg_handler *r)
 {
     vg_list_remove(&r->link);
     if (r->is_claimed)
@@ -241,7 +241,7 @@ void vg_informer_on_work(struct vg_timer *t)
 
 /* ---- late handlers ---- */
 
-int vg_informer_replay(struct vigil_informer *i, struct vigil_registration *r)
+int vg_informer_replay(struct vigil_informer *i, struct vg_handler *r)
 {
     struct vg_ctree t = vg_store_state(i->store);
     struct vg_ctree_cursor at;

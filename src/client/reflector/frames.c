@@ -99,6 +99,8 @@ static int live_event(struct vigil_reflector *r, enum event event, const struct 
     int e = event == DELETED ? r->sink.remove(r->sink.arg, o) : r->sink.put(r->sink.arg, o);
     if (!vg_reflector_leave(r))
         return VIGIL_E_CLOSED;
+    if (e == -ENOMEM || e == VIGIL_E_MEMORY)
+        return -ENOMEM; /* not lost: the version stays before it, and all is listed again */
     if (e < 0)
         vg_warn(r->log, "event_refused", "resource=%s error=%s", r->opts.resource->plural,
                 vg_err_name(e));

@@ -49,6 +49,9 @@ struct script_server {
     pthread_cond_t changed;
     struct step steps[SCRIPT_MAX];
     unsigned n_steps, at;
+    /* In place of steps: an answer by what is asked ("GET /path?query"); false: held open. */
+    bool (*answer)(void *arg, const char *asked, struct step *ret);
+    void *answer_arg;
     char *asked[ASKED_MAX]; /* "GET /path?query" */
     char *heads[ASKED_MAX]; /* the whole head */
     unsigned n_asked;
@@ -177,6 +180,8 @@ static inline bool script_next(struct script_server *s, const char *head, struct
     bool has = s->at < s->n_steps;
     if (has)
         *ret = s->steps[s->at++];
+    else if (s->answer)
+        has = s->answer(s->answer_arg, s->asked[s->n_asked - 1], ret);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->mu);
     return has;
