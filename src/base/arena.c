@@ -1,7 +1,10 @@
 /* arena.c - see arena.h. */
 #include "arena.h"
 
+#include <errno.h>
+
 #include "alloc.h"
+#include "buf.h"
 
 #define CHUNK_FIRST ((size_t)4096)
 /* 1 MiB: large enough that the chunk overhead vanishes, small enough not to waste on small trees.
@@ -80,4 +83,33 @@ char *vg_arena_copy(struct vg_arena *a, const void *p, size_t n)
     if (copy && n)
         memcpy(copy, p, n);
     return copy;
+}
+
+int vg_arena_printf_v(struct vg_arena *a, struct vg_slice *ret, const char *fmt, va_list ap)
+{
+    VG_AUTO(buf) b = {0};
+    int r = vg_buf_vprintf(&b, fmt, ap);
+    return r < 0 ? r : vg_arena_keep(a, vg_buf_slice(&b), ret);
+}
+
+int vg_arena_printf(struct vg_arena *a, struct vg_slice *ret, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int r = vg_arena_printf_v(a, ret, fmt, ap);
+    va_end(ap);
+    return r;
+}
+
+int vg_arena_keep(struct vg_arena *a, struct vg_slice s, struct vg_slice *ret)
+{
+    if (s.n == 0) {
+        *ret = VG_SLICE_LIT("");
+        return 0;
+    }
+    char *p = vg_arena_copy(a, s.p, s.n);
+    if (!p)
+        return -ENOMEM;
+    *ret = vg_slice(p, s.n);
+    return 0;
 }

@@ -5,6 +5,8 @@
 #ifndef VG_BASE_ARENA_H
 #define VG_BASE_ARENA_H
 
+#include <stdarg.h>
+
 #include "slice.h"
 
 struct vg_arena_chunk;
@@ -53,5 +55,13 @@ VG_CHECK static inline void *vg_arena_alloc(struct vg_arena *a, size_t size, siz
 
 /* Copies; NULL as above. */
 VG_CHECK char *vg_arena_copy(struct vg_arena *a, const void *p, size_t n);
+
+/* A text in the arena. 0, -ENOMEM, VIGIL_E_TOO_LARGE. */
+VG_CHECK int vg_arena_printf(struct vg_arena *a, struct vg_slice *ret, const char *fmt, ...)
+    VG_PRINTF(3, 4);
+VG_CHECK int vg_arena_printf_v(struct vg_arena *a, struct vg_slice *ret, const char *fmt,
+                               va_list ap) VG_PRINTF(3, 0);
+/* A copy; the empty text needs no memory. 0, -ENOMEM. */
+VG_CHECK int vg_arena_keep(struct vg_arena *a, struct vg_slice s, struct vg_slice *ret);
 
 #endif

@@ -85,14 +85,14 @@ int vg_admit_verdict(const struct vg_admit *a, const struct vg_kind *kind, struc
     }
     if (!a->is_terminating)
         return 0;
-    struct vg_api_cause *cause = vg_arena_new(arena, struct vg_api_cause);
+    struct vg_cause *cause = vg_arena_new(arena, struct vg_cause);
     vg_status_forbidden(arena, ret_status, kind, name,
                         "unable to create new content in namespace %.*s because it is being "
                         "terminated",
                         VG_SLICE_ARG(a->ns));
     if (!cause)
         return VIGIL_E_INVALID;
-    *cause = (struct vg_api_cause){.reason = "NamespaceTerminating",
+    *cause = (struct vg_cause){.reason = "NamespaceTerminating",
                                    .field = VG_SLICE_LIT("metadata.namespace")};
     if (vg_arena_printf(arena, &cause->message, "namespace %.*s is being terminated",
                         VG_SLICE_ARG(a->ns)) == 0) {

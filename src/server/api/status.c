@@ -24,7 +24,7 @@ static void put_causes(struct vg_json_writer *w, const struct vg_api_status *s)
     vg_json_put_key(w, VG_SLICE_LIT("causes"));
     vg_json_put_begin_array(w);
     for (size_t i = 0; i < s->n_causes; i++) {
-        const struct vg_api_cause *c = &s->causes[i];
+        const struct vg_cause *c = &s->causes[i];
         vg_json_put_begin_object(w);
         put_text(w, "reason", vg_slice_str(c->reason ? c->reason : ""));
         put_text(w, "message", c->message);
@@ -77,7 +77,7 @@ int vg_api_status_write(struct vg_buf *out, const struct vg_api_status *s)
 
 /* ---- building ---- */
 
-static const struct vg_api_cause no_memory_cause = {.message = {"out of memory", 13}};
+static const struct vg_cause no_memory_cause = {.message = {"out of memory", 13}};
 static const struct vg_api_status no_memory = {
     .code = 500,
     .reason = "InternalError",
@@ -90,35 +90,6 @@ static const struct vg_api_status no_memory = {
 void vg_status_no_memory(struct vg_api_status *ret)
 {
     *ret = no_memory;
-}
-
-int vg_arena_printf_v(struct vg_arena *a, struct vg_slice *ret, const char *fmt, va_list ap)
-{
-    VG_AUTO(buf) b = {0};
-    int r = vg_buf_vprintf(&b, fmt, ap);
-    return r < 0 ? r : vg_arena_keep(a, vg_buf_slice(&b), ret);
-}
-
-int vg_arena_printf(struct vg_arena *a, struct vg_slice *ret, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    int r = vg_arena_printf_v(a, ret, fmt, ap);
-    va_end(ap);
-    return r;
-}
-
-int vg_arena_keep(struct vg_arena *a, struct vg_slice s, struct vg_slice *ret)
-{
-    if (s.n == 0) {
-        *ret = VG_SLICE_LIT("");
-        return 0;
-    }
-    char *p = vg_arena_copy(a, s.p, s.n);
-    if (!p)
-        return -ENOMEM;
-    *ret = vg_slice(p, s.n);
-    return 0;
 }
 
 /* The text of fmt after `prefix`. */
@@ -316,7 +287,7 @@ void vg_status_internal(struct vg_arena *a, struct vg_api_status *ret, const cha
 {
     static const char prefix[] = "Internal error occurred: ";
     *ret = (struct vg_api_status){.code = 500, .reason = "InternalError", .has_details = true};
-    struct vg_api_cause *cause = vg_arena_new(a, struct vg_api_cause);
+    struct vg_cause *cause = vg_arena_new(a, struct vg_cause);
     if (!cause) {
         *ret = no_memory;
         return;
@@ -328,8 +299,7 @@ void vg_status_internal(struct vg_arena *a, struct vg_api_status *ret, const cha
     if (ret->causes) /* memory was short */
         return;
     size_t skip = sizeof prefix - 1;
-    *cause =
-        (struct vg_api_cause){.message = vg_slice(ret->message.p + skip, ret->message.n - skip)};
+    *cause = (struct vg_cause){.message = vg_slice(ret->message.p + skip, ret->message.n - skip)};
     ret->causes = cause;
     ret->n_causes = 1;
 }
@@ -366,8 +336,8 @@ void vg_status_timeout(struct vg_arena *a, struct vg_api_status *ret, const char
 void vg_status_too_large_rev(struct vg_arena *a, struct vg_api_status *ret, uint64_t wanted,
                              uint64_t current, bool with_retry)
 {
-    static const struct vg_api_cause cause = {.reason = "ResourceVersionTooLarge",
-                                              .message = {"Too large resource version", 26}};
+    static const struct vg_cause cause = {.reason = "ResourceVersionTooLarge",
+                                          .message = {"Too large resource version", 26}};
     vg_status_timeout(a, ret, "Too large resource version: %llu, current: %llu",
                       (unsigned long long)wanted, (unsigned long long)current);
     if (ret->code != 504)
@@ -395,4 +365,29 @@ void vg_status_from_err(struct vg_arena *a, struct vg_api_status *ret, int err, 
     }
     if (vg_arena_keep(a, vg_slice_str(message), &ret->message) < 0)
         *ret = no_memory;
+}
+
+void vg_status_invalid(struct vg_arena *a, struct vg_api_status *ret, const char *group,
+                       const char *kind, struct vg_slice name, const struct vg_field_errors *e)
+{
+    *ret = (struct vg_api_status){.code = 422,
+                                  .reason = "Invalid",
+                                  .has_details = true,
+                                  .name = name,
+                                  .group = vg_slice_str(group),
+                                  .kind = vg_slice_str(kind),
+                                  .causes = e->v,
+                                  .n_causes = e->n};
+    VG_AUTO(buf) b = {0};
+    int r = vg_buf_printf(&b, "%s%s%s ", kind, *group ? "." : "", group);
+    if (r == 0)
+        r = vg_quote_append(&b, name);
+    if (r == 0)
+        r = vg_buf_printf(&b, " is invalid%s", e->n ? ": " : "");
+    if (r == 0)
+        r = vg_field_errors_append(&b, e);
+    if (r == 0)
+        r = vg_arena_keep(a, vg_buf_slice(&b), &ret->message);
+    if (r < 0 || e->failed)
+        vg_status_no_memory(ret);
 }

@@ -8,11 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "server/kinds/kinds.h"
-
-struct vg_api_cause {
-    const char *reason; /* "FieldValueInvalid" */
-    struct vg_slice message, field;
-};
+#include "server/schema/field_errors.h"
 
 /* details.kind is the plural resource, or the Kind for Invalid. Slices live in the arena or are
  * constants. */
@@ -23,7 +19,7 @@ struct vg_api_status {
     bool is_success;
     bool has_details;
     struct vg_slice name, group, kind, uid;
-    const struct vg_api_cause *causes;
+    const struct vg_cause *causes;
     size_t n_causes;
     uint32_t retry_after_s;         /* also the header */
     struct vg_slice continue_token; /* metadata.continue of a 410 for a page */
@@ -76,24 +72,6 @@ void vg_status_unavailable(struct vg_arena *a, struct vg_api_status *ret, uint32
 void vg_status_from_err(struct vg_arena *a, struct vg_api_status *ret, int err,
                         const char *message);
 
-/* 422 Invalid is collected: each field error becomes a cause, and the message lists them. */
-struct vg_field_errors {
-    struct vg_arena *arena;
-    struct vg_api_cause *v;
-    size_t n, room;
-    bool failed; /* memory was short */
-};
-void vg_field_invalid(struct vg_field_errors *e, const char *field, struct vg_slice value_json,
-                      const char *fmt, ...) VG_PRINTF(4, 5); /* Invalid value: <value>: <why> */
-void vg_field_required(struct vg_field_errors *e, const char *field, const char *fmt, ...)
-    VG_PRINTF(3, 4);
-void vg_field_forbidden(struct vg_field_errors *e, const char *field, const char *fmt, ...)
-    VG_PRINTF(3, 4);
-/* supported: ends with NULL; printed in the order given. */
-void vg_field_not_supported(struct vg_field_errors *e, const char *field,
-                            struct vg_slice value_json, const char *const *supported);
-void vg_field_duplicate(struct vg_field_errors *e, const char *field, struct vg_slice value_json);
-void vg_field_too_long(struct vg_field_errors *e, const char *field, const char *what, size_t max);
 /* Kind[.group] "name" is invalid: ... */
 void vg_status_invalid(struct vg_arena *a, struct vg_api_status *ret, const char *group,
                        const char *kind, struct vg_slice name, const struct vg_field_errors *e);

@@ -1,21 +1,20 @@
-/* field_errors.c - what is wrong with which field, collected into one 422.
- * Each error is a cause; the message lists all of them, each text once, in brackets when there are
- * several, as apimachinery's aggregate does. */
+/* field_errors.c - what is wrong with which field, collected; see field_errors.h. */
 #include <errno.h>
 
+#include "base/buf.h"
+#include "field_errors.h"
 #include "object/quote.h"
-#include "status_int.h"
 
 /* 256 errors: more than a person reads; a body of 3 MiB could make a million. */
 #define FIELD_ERRORS_MAX 256u
 
-static struct vg_api_cause *add(struct vg_field_errors *e)
+static struct vg_cause *add(struct vg_field_errors *e)
 {
     if (e->failed || e->n == FIELD_ERRORS_MAX)
         return NULL;
     if (e->n == e->room) {
         size_t room = e->room ? e->room * 2 : 4;
-        struct vg_api_cause *v = vg_arena_array(e->arena, struct vg_api_cause, room);
+        struct vg_cause *v = vg_arena_array(e->arena, struct vg_cause, room);
         if (!v) {
             e->failed = true;
             return NULL;
@@ -25,8 +24,8 @@ static struct vg_api_cause *add(struct vg_field_errors *e)
         e->v = v;
         e->room = room;
     }
-    struct vg_api_cause *c = &e->v[e->n++];
-    *c = (struct vg_api_cause){.reason = ""};
+    struct vg_cause *c = &e->v[e->n++];
+    *c = (struct vg_cause){.reason = ""};
     return c;
 }
 
@@ -34,7 +33,7 @@ static struct vg_api_cause *add(struct vg_field_errors *e)
 static void note(struct vg_field_errors *e, const char *reason, const char *field,
                  const struct vg_buf *head, struct vg_slice detail)
 {
-    struct vg_api_cause *c = add(e);
+    struct vg_cause *c = add(e);
     if (!c)
         return;
     c->reason = reason;
@@ -122,8 +121,6 @@ void vg_field_too_long(struct vg_field_errors *e, const char *field, const char 
         note(e, "FieldValueTooLong", field, &head, (struct vg_slice){0});
 }
 
-/* ---- the Status ---- */
-
 static bool was_said(const struct vg_field_errors *e, size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -133,7 +130,7 @@ static bool was_said(const struct vg_field_errors *e, size_t i)
     return false;
 }
 
-static int append_all(struct vg_buf *b, const struct vg_field_errors *e)
+int vg_field_errors_append(struct vg_buf *b, const struct vg_field_errors *e)
 {
     size_t distinct = 0;
     for (size_t i = 0; i < e->n; i++)
@@ -147,29 +144,4 @@ static int append_all(struct vg_buf *b, const struct vg_field_errors *e)
                           VG_SLICE_ARG(e->v[i].message));
     }
     return r == 0 && distinct > 1 ? vg_buf_append_byte(b, ']') : r;
-}
-
-void vg_status_invalid(struct vg_arena *a, struct vg_api_status *ret, const char *group,
-                       const char *kind, struct vg_slice name, const struct vg_field_errors *e)
-{
-    *ret = (struct vg_api_status){.code = 422,
-                                  .reason = "Invalid",
-                                  .has_details = true,
-                                  .name = name,
-                                  .group = vg_slice_str(group),
-                                  .kind = vg_slice_str(kind),
-                                  .causes = e->v,
-                                  .n_causes = e->n};
-    VG_AUTO(buf) b = {0};
-    int r = vg_buf_printf(&b, "%s%s%s ", kind, *group ? "." : "", group);
-    if (r == 0)
-        r = vg_quote_append(&b, name);
-    if (r == 0)
-        r = vg_buf_printf(&b, " is invalid%s", e->n ? ": " : "");
-    if (r == 0)
-        r = append_all(&b, e);
-    if (r == 0)
-        r = vg_arena_keep(a, vg_buf_slice(&b), &ret->message);
-    if (r < 0 || e->failed)
-        vg_status_no_memory(ret);
 }

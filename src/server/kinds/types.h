@@ -1,0 +1,13 @@
+/* types.h - the types of all built-in kinds, generated from schema/ by tools/schema.py.
+ * Thread: any. */
+#ifndef VG_KINDS_TYPES_H
+#define VG_KINDS_TYPES_H
+
+#include "server/schema/schema.h"
+
+/* The type of a group ("" is core) and version; NULL: there is none. Slow enough to be asked once.
+ */
+const struct vg_schema_type *vg_schema_find(struct vg_slice group, struct vg_slice version,
+                                            struct vg_slice name);
+
+#endif

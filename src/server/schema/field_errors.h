@@ -1,0 +1,37 @@
+/* field_errors.h - what is wrong with which field, collected until a 422 is made of it.
+ * Each error is a cause of the Status; the texts are those of apimachinery. Everything lies in the
+ * arena. Thread: one owner. */
+#ifndef VG_SCHEMA_FIELD_ERRORS_H
+#define VG_SCHEMA_FIELD_ERRORS_H
+
+#include "base/arena.h"
+#include "base/slice.h"
+
+struct vg_cause {
+    const char *reason; /* "FieldValueInvalid" */
+    struct vg_slice message, field;
+};
+
+struct vg_field_errors {
+    struct vg_arena *arena;
+    struct vg_cause *v;
+    size_t n, room;
+    bool failed; /* memory was short */
+};
+void vg_field_invalid(struct vg_field_errors *e, const char *field, struct vg_slice value_json,
+                      const char *fmt, ...) VG_PRINTF(4, 5); /* Invalid value: <value>: <why> */
+void vg_field_required(struct vg_field_errors *e, const char *field, const char *fmt, ...)
+    VG_PRINTF(3, 4);
+void vg_field_forbidden(struct vg_field_errors *e, const char *field, const char *fmt, ...)
+    VG_PRINTF(3, 4);
+/* supported: ends with NULL; printed in the order given. */
+void vg_field_not_supported(struct vg_field_errors *e, const char *field,
+                            struct vg_slice value_json, const char *const *supported);
+void vg_field_duplicate(struct vg_field_errors *e, const char *field, struct vg_slice value_json);
+void vg_field_too_long(struct vg_field_errors *e, const char *field, const char *what, size_t max);
+/* All of them as one sentence: each text once, in brackets when there are several, as
+ * apimachinery's aggregate has it. 0, -ENOMEM. */
+struct vg_buf;
+VG_CHECK int vg_field_errors_append(struct vg_buf *b, const struct vg_field_errors *e);
+
+#endif
