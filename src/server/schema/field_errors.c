@@ -44,11 +44,8 @@ static void note(struct vg_field_errors *e, const char *reason, const char *fiel
     e->failed |= r < 0;
 }
 
-static void note_v(struct vg_field_errors *e, const char *reason, const char *field,
-                   const char *type, struct vg_slice value, const char *fmt, va_list ap)
-    VG_PRINTF(6, 0);
-static void note_v(struct vg_field_errors *e, const char *reason, const char *field,
-                   const char *type, struct vg_slice value, const char *fmt, va_list ap)
+void vg_field_note_v(struct vg_field_errors *e, const char *reason, const char *field,
+                     const char *type, struct vg_slice value, const char *fmt, va_list ap)
 {
     VG_AUTO(buf) head = {0};
     VG_AUTO(buf) detail = {0};
@@ -66,7 +63,7 @@ void vg_field_invalid(struct vg_field_errors *e, const char *field, struct vg_sl
 {
     va_list ap;
     va_start(ap, fmt);
-    note_v(e, "FieldValueInvalid", field, "Invalid value", value_json, fmt, ap);
+    vg_field_note_v(e, "FieldValueInvalid", field, "Invalid value", value_json, fmt, ap);
     va_end(ap);
 }
 
@@ -74,7 +71,8 @@ void vg_field_required(struct vg_field_errors *e, const char *field, const char 
 {
     va_list ap;
     va_start(ap, fmt);
-    note_v(e, "FieldValueRequired", field, "Required value", (struct vg_slice){0}, fmt, ap);
+    vg_field_note_v(e, "FieldValueRequired", field, "Required value", (struct vg_slice){0}, fmt,
+                    ap);
     va_end(ap);
 }
 
@@ -82,7 +80,7 @@ void vg_field_forbidden(struct vg_field_errors *e, const char *field, const char
 {
     va_list ap;
     va_start(ap, fmt);
-    note_v(e, "FieldValueForbidden", field, "Forbidden", (struct vg_slice){0}, fmt, ap);
+    vg_field_note_v(e, "FieldValueForbidden", field, "Forbidden", (struct vg_slice){0}, fmt, ap);
     va_end(ap);
 }
 

@@ -18,6 +18,11 @@ struct vg_field_errors {
     size_t n, room;
     bool failed; /* memory was short */
 };
+/* One error in general: its reason, field, what is said of it ("Invalid value"), the value as JSON
+ * (without: p is NULL) and a detail (NULL: none). */
+void vg_field_note_v(struct vg_field_errors *e, const char *reason, const char *field,
+                     const char *type, struct vg_slice value, const char *fmt, va_list ap)
+    VG_PRINTF(6, 0);
 void vg_field_invalid(struct vg_field_errors *e, const char *field, struct vg_slice value_json,
                       const char *fmt, ...) VG_PRINTF(4, 5); /* Invalid value: <value>: <why> */
 void vg_field_required(struct vg_field_errors *e, const char *field, const char *fmt, ...)

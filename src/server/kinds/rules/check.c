@@ -1,0 +1,185 @@
+/* check.c - places and errors; see check.h. */
+#include "check.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "object/quote.h"
+#include "json/write.h"
+
+int64_t vg_at_int(const struct vg_at *at)
+{
+    int64_t i = 0;
+    return at->v && vg_json_to_int64(at->v, &i) == 0 ? i : 0;
+}
+
+const struct vg_json *vg_json_at_path(const struct vg_json *v, const char *dotted)
+{
+    while (v && *dotted) {
+        size_t n = strcspn(dotted, ".");
+        v = vg_json_get(v, vg_slice(dotted, n));
+        dotted += n + (dotted[n] == '.');
+    }
+    return v;
+}
+
+/* ---- paths ---- */
+
+int vg_at_append(struct vg_buf *b, const struct vg_at *at)
+{
+    /* A path is as deep as a type nests, so recursion is bounded by the tables. */
+    int r = at->up ? vg_at_append(b, at->up) : 0;
+    if (r < 0)
+        return r;
+    switch ((enum vg_step)at->step) {
+    case VG_AT_ROOT:
+        return 0;
+    case VG_AT_MEMBER:
+        return vg_buf_printf(b, "%s%s", b->n ? "." : "", at->name);
+    case VG_AT_ITEM:
+        return vg_buf_printf(b, "[%u]", at->index);
+    case VG_AT_KEY:
+        return vg_buf_printf(b, "[%.*s]", VG_SLICE_ARG(at->key));
+    }
+    return 0;
+}
+
+/* ---- errors ---- */
+
+static void say_v(struct vg_check *c, const struct vg_at *at, const char *reason, const char *type,
+                  struct vg_slice value, const char *fmt, va_list ap) VG_PRINTF(6, 0);
+static void say_v(struct vg_check *c, const struct vg_at *at, const char *reason, const char *type,
+                  struct vg_slice value, const char *fmt, va_list ap)
+{
+    VG_AUTO(buf) path = {0};
+    if (vg_at_append(&path, at) < 0 || vg_buf_append_byte(&path, '\0') < 0)
+        c->errors->failed = true;
+    else
+        vg_field_note_v(c->errors, reason, (const char *)path.p, type, value, fmt, ap);
+}
+
+static void say(struct vg_check *c, const struct vg_at *at, const char *reason, const char *type,
+                struct vg_slice value, const char *fmt, ...) VG_PRINTF(6, 7);
+static void say(struct vg_check *c, const struct vg_at *at, const char *reason, const char *type,
+                struct vg_slice value, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say_v(c, at, reason, type, value, fmt, ap);
+    va_end(ap);
+}
+
+/* The text of a value: in the buffer, so that it lives as long as that. */
+static struct vg_slice shown(struct vg_check *c, struct vg_buf *b, const struct vg_json *v)
+{
+    static const struct vg_json null;
+    if (vg_json_write(b, v ? v : &null, 0) < 0)
+        c->errors->failed = true;
+    return vg_buf_slice(b);
+}
+
+#define WITH_VALUE(reason, type, value)                                                            \
+    do {                                                                                           \
+        va_list ap;                                                                                \
+        va_start(ap, fmt);                                                                         \
+        say_v(c, at, reason, type, value, fmt, ap);                                                \
+        va_end(ap);                                                                                \
+    } while (0)
+
+void vg_bad(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
+{
+    VG_AUTO(buf) b = {0};
+    WITH_VALUE("FieldValueInvalid", "Invalid value", shown(c, &b, at->v));
+}
+
+void vg_bad_text(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
+{
+    VG_AUTO(buf) b = {0};
+    if (vg_quote_append(&b, vg_at_text(at)) < 0)
+        c->errors->failed = true;
+    WITH_VALUE("FieldValueInvalid", "Invalid value", vg_buf_slice(&b));
+}
+
+void vg_bad_int(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
+{
+    struct vg_slice text = at->v ? vg_at_text(at) : VG_SLICE_LIT("0");
+    WITH_VALUE("FieldValueInvalid", "Invalid value", text);
+}
+
+void vg_bad_value(struct vg_check *c, const struct vg_at *at, struct vg_slice json, const char *fmt,
+                  ...)
+{
+    WITH_VALUE("FieldValueInvalid", "Invalid value", json);
+}
+
+void vg_required(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
+{
+    WITH_VALUE("FieldValueRequired", "Required value", (struct vg_slice){0});
+}
+
+void vg_forbidden(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
+{
+    WITH_VALUE("FieldValueForbidden", "Forbidden", (struct vg_slice){0});
+}
+
+void vg_internal(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
+{
+    WITH_VALUE("InternalError", "Internal error", (struct vg_slice){0});
+}
+
+void vg_duplicate_value(struct vg_check *c, const struct vg_at *at, struct vg_slice json)
+{
+    say(c, at, "FieldValueDuplicate", "Duplicate value", json, NULL);
+}
+
+void vg_duplicate(struct vg_check *c, const struct vg_at *at)
+{
+    VG_AUTO(buf) b = {0};
+    vg_duplicate_value(c, at, shown(c, &b, at->v));
+}
+
+void vg_not_found(struct vg_check *c, const struct vg_at *at)
+{
+    VG_AUTO(buf) b = {0};
+    say(c, at, "FieldValueNotFound", "Not found", shown(c, &b, at->v), NULL);
+}
+
+void vg_unsupported(struct vg_check *c, const struct vg_at *at, const char *const *supported)
+{
+    VG_AUTO(buf) value = {0};
+    VG_AUTO(buf) detail = {0};
+    int r = vg_quote_append(&value, vg_at_text(at));
+    for (const char *const *s = supported; r == 0 && *s; s++) {
+        r = vg_buf_printf(&detail, "%s", s == supported ? "supported values: " : ", ");
+        if (r == 0)
+            r = vg_quote_append(&detail, vg_slice_str(*s));
+    }
+    if (r < 0)
+        c->errors->failed = true;
+    else
+        say(c, at, "FieldValueNotSupported", "Unsupported value", vg_buf_slice(&value), "%.*s",
+            VG_SLICE_ARG(vg_buf_slice(&detail)));
+}
+
+void vg_too_long(struct vg_check *c, const struct vg_at *at, size_t max_bytes)
+{
+    say(c, at, "FieldValueTooLong", "Too long", (struct vg_slice){0},
+        "may not be more than %zu bytes", max_bytes);
+}
+
+void vg_too_many(struct vg_check *c, const struct vg_at *at, size_t n, size_t max)
+{
+    char text[24];
+    int len = snprintf(text, sizeof text, "%zu", n);
+    say(c, at, "FieldValueTooMany", "Too many", vg_slice(text, (size_t)len),
+        "must have at most %zu items", max);
+}
+
+struct vg_slice vg_json_quoted(struct vg_check *c, struct vg_slice text)
+{
+    VG_AUTO(buf) b = {0};
+    struct vg_slice ret = VG_SLICE_LIT("\"\"");
+    if (vg_quote_append(&b, text) < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)
+        c->errors->failed = true;
+    return ret;
+}

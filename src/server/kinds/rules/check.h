@@ -1,0 +1,137 @@
+/* check.h - what the rules of kinds are written with: places in an object, and errors about them.
+ * An object that comes here was decoded by its schema and defaulted: every value has its type, null
+ * and unknown members are gone. A place (struct vg_at) is a value and its way from the root; it
+ * lies on the stack of whoever looks, and its path becomes a text only when there is something to
+ * say. Errors are collected in the order in which they are found, which is the order of
+ * kube-apiserver's, with its texts. Thread: one owner. */
+#ifndef VG_RULES_CHECK_H
+#define VG_RULES_CHECK_H
+
+#include "object/validate_name.h"
+#include "server/schema/field_errors.h"
+#include "json/json.h"
+
+struct vg_check {
+    struct vg_field_errors *errors;
+    struct vg_arena *arena; /* for what must outlive a call */
+};
+
+/* ---- places ---- */
+
+enum vg_step { VG_AT_ROOT, VG_AT_MEMBER, VG_AT_ITEM, VG_AT_KEY };
+
+struct vg_at {
+    const struct vg_at *up;
+    const struct vg_json *v; /* NULL: not there */
+    const char *name;        /* MEMBER */
+    struct vg_slice key;     /* KEY: of a map, printed as path[key] */
+    uint32_t index;          /* ITEM */
+    uint8_t step;            /* enum vg_step */
+};
+
+static inline struct vg_at vg_at_root(const struct vg_json *v)
+{
+    return (struct vg_at){.v = v, .step = VG_AT_ROOT};
+}
+/* The member of that name, there or not. */
+static inline struct vg_at vg_at(const struct vg_at *up, const char *name)
+{
+    return (struct vg_at){
+        .up = up, .v = vg_json_get_str(up->v, name), .name = name, .step = VG_AT_MEMBER};
+}
+/* The same place with another value: what kube-apiserver blames on a field of another name. */
+static inline struct vg_at vg_at_of(const struct vg_at *up, const char *name,
+                                    const struct vg_json *v)
+{
+    return (struct vg_at){.up = up, .v = v, .name = name, .step = VG_AT_MEMBER};
+}
+/* The i-th item; its v is NULL past the end. */
+static inline struct vg_at vg_at_item(const struct vg_at *up, size_t i)
+{
+    return (struct vg_at){
+        .up = up, .v = vg_json_at(up->v, i), .index = (uint32_t)i, .step = VG_AT_ITEM};
+}
+/* A value of a map, and its key. */
+static inline struct vg_at vg_at_key(const struct vg_at *up, const struct vg_json_member *m)
+{
+    return (struct vg_at){.up = up, .v = &m->value, .key = vg_json_key(m), .step = VG_AT_KEY};
+}
+#define VG_AT_FOREACH(it, list)                                                                    \
+    for (struct vg_at it = vg_at_item((list), 0); it.v; it = vg_at_item((list), it.index + 1u))
+
+static inline bool vg_at_is_set(const struct vg_at *at)
+{
+    return at->v && at->v->type != VG_JSON_NULL;
+}
+/* Items of a list, or members of a map or object; 0 when absent. */
+static inline size_t vg_at_n(const struct vg_at *at)
+{
+    bool is_container = vg_json_is(at->v, VG_JSON_ARRAY) || vg_json_is(at->v, VG_JSON_OBJECT);
+    return is_container ? at->v->n : 0;
+}
+static inline struct vg_slice vg_at_text(const struct vg_at *at)
+{
+    return vg_json_text(at->v);
+}
+static inline bool vg_at_is(const struct vg_at *at, const char *text)
+{
+    return vg_slice_eq(vg_json_text(at->v), vg_slice_str(text));
+}
+static inline bool vg_at_is_true(const struct vg_at *at)
+{
+    return vg_json_is_true(at->v);
+}
+/* 0 when absent. */
+int64_t vg_at_int(const struct vg_at *at);
+/* spec.template.metadata as a value: NULL when any of it is absent. */
+const struct vg_json *vg_json_at_path(const struct vg_json *v, const char *dotted);
+/* Append the path: spec.containers[0].name. 0, -ENOMEM. */
+VG_CHECK int vg_at_append(struct vg_buf *b, const struct vg_at *at);
+
+/* ---- errors ----
+ * fmt is the detail; NULL: none. */
+
+/* Invalid value: <the value as JSON, null when absent>: detail. */
+void vg_bad(struct vg_check *c, const struct vg_at *at, const char *fmt, ...) VG_PRINTF(3, 4);
+/* As text, "" when absent; as number, 0 when absent. */
+void vg_bad_text(struct vg_check *c, const struct vg_at *at, const char *fmt, ...) VG_PRINTF(3, 4);
+void vg_bad_int(struct vg_check *c, const struct vg_at *at, const char *fmt, ...) VG_PRINTF(3, 4);
+/* With a value that is shown instead, as JSON. */
+void vg_bad_value(struct vg_check *c, const struct vg_at *at, struct vg_slice json, const char *fmt,
+                  ...) VG_PRINTF(4, 5);
+void vg_required(struct vg_check *c, const struct vg_at *at, const char *fmt, ...) VG_PRINTF(3, 4);
+void vg_forbidden(struct vg_check *c, const struct vg_at *at, const char *fmt, ...) VG_PRINTF(3, 4);
+void vg_duplicate(struct vg_check *c, const struct vg_at *at);
+void vg_duplicate_value(struct vg_check *c, const struct vg_at *at, struct vg_slice json);
+void vg_not_found(struct vg_check *c, const struct vg_at *at);
+/* supported ends with NULL and is shown in the order given. */
+void vg_unsupported(struct vg_check *c, const struct vg_at *at, const char *const *supported);
+void vg_too_long(struct vg_check *c, const struct vg_at *at, size_t max_bytes);
+void vg_too_many(struct vg_check *c, const struct vg_at *at, size_t n, size_t max);
+void vg_internal(struct vg_check *c, const struct vg_at *at, const char *fmt, ...) VG_PRINTF(3, 4);
+
+/* A text as JSON in the check's arena, for vg_bad_value. */
+struct vg_slice vg_json_quoted(struct vg_check *c, struct vg_slice text);
+
+/* ---- checks that many kinds share (common.c); true: nothing to complain about ---- */
+
+/* Invalid value for each reason. */
+bool vg_check_reasons(struct vg_check *c, const struct vg_at *at,
+                      const struct vg_name_reasons *why);
+bool vg_check_dns_label(struct vg_check *c, const struct vg_at *at);
+bool vg_check_dns_subdomain(struct vg_check *c, const struct vg_at *at);
+/* A qualified name: [subdomain/]name. */
+bool vg_check_qualified(struct vg_check *c, const struct vg_at *at);
+/* Is it one of these? Unsupported value if not; ends with NULL. */
+bool vg_check_one_of(struct vg_check *c, const struct vg_at *at, const char *const *supported);
+/* must be greater than or equal to 0 */
+bool vg_check_not_negative(struct vg_check *c, const struct vg_at *at);
+/* must be between 1 and 65535, inclusive */
+bool vg_check_port(struct vg_check *c, const struct vg_at *at);
+/* Labels and annotations at that place: a map of strings. */
+void vg_check_labels(struct vg_check *c, const struct vg_at *at);
+void vg_check_annotations(struct vg_check *c, const struct vg_at *at);
+/* field is immutable: `at` (of the new object) must equal old's value. */
+bool vg_check_immutable(struct vg_check *c, const struct vg_at *at, const struct vg_json *old);
+
+#endif
