@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum fault_scope { FAULT_OFF = 0, FAULT_THREAD = 1, FAULT_ALL = 2 };
 
@@ -87,4 +89,30 @@ char *vg_strdup(const char *s)
 void vg_free(void *p)
 {
     free(p);
+}
+
+/* ---- pages ahead ---- */
+
+#define PAGE_BYTES                                                                                 \
+    ((uintptr_t)4096) /* or a multiple of it: then the call fails and nothing is lost */
+#define AHEAD ((uintptr_t)512 << 10)
+#define AHEAD_MIN ((uintptr_t)64 << 10)
+
+void vg_alloc_touch_ahead(const void *p)
+{
+#ifdef MADV_POPULATE_WRITE
+    static _Atomic uintptr_t touched; /* the heap below is made, but for what was given back */
+    uintptr_t at = (uintptr_t)p, until = atomic_load_explicit(&touched, memory_order_relaxed);
+    if (at + AHEAD_MIN < until)
+        return;
+    uintptr_t end = (uintptr_t)sbrk(0) & ~(PAGE_BYTES - 1);
+    uintptr_t from = VG_MAX(until, (at + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1));
+    uintptr_t to = VG_MIN(end, from + AHEAD);
+    if (at < end && from < to &&
+        atomic_compare_exchange_strong_explicit(&touched, &until, to, memory_order_relaxed,
+                                                memory_order_relaxed))
+        (void)madvise((void *)from, to - from, MADV_POPULATE_WRITE);
+#else
+    (void)p;
+#endif
 }

@@ -20,6 +20,12 @@ void vg_free(void *p); /* NULL allowed */
 /* vg_new(T): one zeroed T. */
 #define vg_new(type) ((type *)vg_calloc(1, sizeof(type)))
 
+/* For whoever makes many blocks at once and has just got `p`: if the heap's end is near it, have
+ * the kernel make the pages that follow, many in one call. A fault for each of them costs a third
+ * more, and malloc would take it inside its lock. Changes nothing else; does nothing where it
+ * cannot. */
+void vg_alloc_touch_ahead(const void *p);
+
 /* Tests only. The n-th allocation from now (1 = the next one) fails, once; 0 switches it off.
  * vg_alloc_fail_at returns how many allocations were made since the last call, so that a test can
  * count a run first and then fail each in turn. Counts the calling thread alone unless all_threads.

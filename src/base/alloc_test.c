@@ -131,6 +131,25 @@ static void the_fail_loop_fails_each_allocation_in_turn(void **state)
     assert_int_equal(failed, 2);
 }
 
+static void touching_ahead_changes_no_block(void **state)
+{
+    (void)state;
+    enum { N = 4096, SIZE = 3000 };
+    static char *blocks[N];
+    vg_alloc_touch_ahead(NULL);
+    for (int i = 0; i < N; i++) {
+        blocks[i] = vg_malloc(SIZE);
+        assert_non_null(blocks[i]);
+        memset(blocks[i], i & 0xFF, SIZE);
+        vg_alloc_touch_ahead(blocks[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        assert_int_equal((unsigned char)blocks[i][0], i & 0xFF);
+        assert_int_equal((unsigned char)blocks[i][SIZE - 1], i & 0xFF);
+        vg_free(blocks[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +162,7 @@ int main(void)
         cmocka_unit_test(another_thread_does_not_meet_the_fault_of_this_one),
         cmocka_unit_test(all_threads_meets_the_fault_of_another_thread),
         cmocka_unit_test(the_fail_loop_fails_each_allocation_in_turn),
+        cmocka_unit_test(touching_ahead_changes_no_block),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }

@@ -112,6 +112,26 @@ static void a_walk_with_a_selector_equals_a_filter(void **state)
     vg_cache_snapshot_done(&snap);
 }
 
+/* More than two pages of the feed's list: trees and index are loaded, not grown. */
+static void a_state_that_was_listed_in_pages_equals_a_filter(void **state)
+{
+    (void)state;
+    struct vg_cache_snapshot snap;
+    vg_cdrv_open(&d, &(struct vg_cdrv_opts){.engine = "lmdb", .cacher = {.refill_max = 7}});
+    put_pods(4200);
+    vg_cdrv_close_cacher(&d);
+    vg_drv_reopen(&d.store);
+    vg_cdrv_open_again(&d);
+    assert_int_equal(vg_cache_newest(d.c, KIND_PODS, &snap), 0);
+    assert_int_equal(vg_root_count(snap.root), 4200);
+    assert_int_equal(compare_walks(&snap, vg_cdrv_predicate(KIND_PODS, "a", NULL, NULL, NULL)),
+                     2100);
+    assert_int_equal(
+        compare_walks(&snap, vg_cdrv_predicate(KIND_PODS, NULL, NULL, NULL, "spec.nodeName=n3")),
+        600);
+    vg_cache_snapshot_done(&snap);
+}
+
 static void pages_continue_after_the_last_key(void **state)
 {
     (void)state;
@@ -333,6 +353,7 @@ int main(void)
         TEST(before_it_is_ready_everything_asks_to_come_again),
         TEST(a_cacher_may_close_before_its_first_turn),
         TEST(a_walk_with_a_selector_equals_a_filter),
+        TEST(a_state_that_was_listed_in_pages_equals_a_filter),
         TEST(pages_continue_after_the_last_key),
         TEST(an_older_revision_is_read_exactly),
         TEST(a_wait_ends_when_the_cache_is_fresh_or_time_is_up),

@@ -68,6 +68,7 @@ struct vg_cacher {
     struct vg_watch *watch;  /* of storage */
     struct vg_range list;    /* one page */
     bool is_listing;         /* `list` is under way */
+    int list_err;            /* of taking the page before it */
     struct vg_obj_key after; /* where the next page starts */
     vg_rev list_rev;         /* revision that is being listed */
     vg_rev ready_rev;        /* FILLING ends here */

@@ -12,6 +12,7 @@
  * CLOSED
  *
  * What a batch does to trees and history is in apply.c. */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -19,7 +20,8 @@
 #include "base/log.h"
 #include "cacher_int.h"
 
-#define PAGE 10000
+/* Small enough that little is left to do when the last one comes. */
+#define PAGE 2048
 #define RETRY_NS (1 * VG_NS_PER_S)
 #define UPKEEP_NS (1 * VG_NS_PER_S)
 /* Tree nodes and records freed in one turn of the feed. */
@@ -151,24 +153,58 @@ static int keep_listed(struct vg_cacher *c, struct vg_rec *take_rec)
     return 0;
 }
 
+/* A record under its trigger's value. The value's first bytes and the place by key are beside it:
+ * the sort then seldom looks at records, which are all over the memory. */
+struct triggered {
+    uint64_t head;
+    struct vg_slice value;
+    struct vg_rec *rec;
+    size_t at;
+};
+
+static uint64_t head_of(struct vg_slice s)
+{
+    uint64_t head = 0;
+    memcpy(&head, s.p, VG_MIN(s.n, sizeof head));
+    return be64toh(head);
+}
+
 static int compare_trigger(const void *a, const void *b)
 {
-    const struct vg_rec *const *x = a, *const *y = b;
-    struct vg_obj_header hx, hy;
-    vg_rec_read(*x, &hx);
-    vg_rec_read(*y, &hy);
-    int d = vg_slice_cmp(vg_obj_trigger(&hx), vg_obj_trigger(&hy));
-    return d ? d : vg_slice_cmp(vg_rec_key(*x), vg_rec_key(*y));
+    const struct triggered *x = a, *y = b;
+    if (x->head != y->head)
+        return x->head < y->head ? -1 : 1;
+    int d = vg_slice_cmp(x->value, y->value);
+    return d ? d : x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* In order of key before, of trigger value and key after. */
+static int sort_by_trigger(struct vg_rec **recs, size_t n)
+{
+    struct triggered *v = vg_reallocarray(NULL, n, sizeof *v);
+    if (!v)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        struct vg_obj_header h;
+        vg_rec_read(recs[i], &h);
+        struct vg_slice value = vg_obj_trigger(&h);
+        v[i] = (struct triggered){value.n ? head_of(value) : 0, value, recs[i], i};
+    }
+    qsort(v, n, sizeof *v, compare_trigger);
+    for (size_t i = 0; i < n; i++)
+        recs[i] = v[i].rec;
+    vg_free(v);
+    return 0;
 }
 
 /* Replace the trees of a kind by what was listed. */
 static int load_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n)
 {
     int r = vg_tree_replace(wc->tree, (const struct vg_rec *const *)recs, n);
+    if (r == 0 && wc->by_trigger && n)
+        r = sort_by_trigger(recs, n);
     if (r < 0 || !wc->by_trigger)
         return r;
-    if (n)
-        qsort(recs, n, sizeof *recs, compare_trigger);
     return vg_tree_replace(wc->by_trigger, (const struct vg_rec *const *)recs, n);
 }
 
@@ -209,17 +245,13 @@ static int finish_list(struct vg_cacher *c)
     return 0;
 }
 
-static void next_page(struct vg_cacher *c);
-
-static int take_page(struct vg_cacher *c)
+static int take_page(struct vg_cacher *c, struct vg_range *page)
 {
     int r = 0;
-    for (size_t i = 0; i < c->list.n_recs; i++) {
-        struct vg_rec *rec = vg_steal(c->list.recs[i]);
+    for (size_t i = 0; i < page->n_recs; i++) {
+        struct vg_rec *rec = vg_steal(page->recs[i]);
         struct vg_watch_cache *wc = vg_cacher_kind_of(c, vg_rec_key(rec));
         struct vg_obj_header h;
-        if (i + 1 == c->list.n_recs && r == 0)
-            r = vg_obj_key_next(vg_rec_key(rec), &c->after);
         if (r == 0 && wc && !wc->kind->is_uncached && vg_rec_open(rec, &h))
             r = keep_listed(c, rec);
         else
@@ -248,30 +280,16 @@ static void start_filling(struct vg_cacher *c)
     follow(c, c->list_rev);
 }
 
-static void on_page(struct vg_store_req *req)
+static void stop_listing(struct vg_cacher *c)
 {
-    struct vg_cacher *c =
-        VG_CONTAINER_OF(VG_CONTAINER_OF(req, struct vg_range, req), struct vg_cacher, list);
-    c->is_listing = false;
-    int r = req->err;
-    bool more = c->list.more;
-    if (r == 0)
-        r = take_page(c);
-    vg_range_done(&c->list);
-    if (c->is_closing) {
-        vg_feed_stop(c);
-    } else if (r < 0) {
-        drop_listed(c);
-        c->list_rev = 0;
-        wait_and_retry(c);
-    } else if (more) {
-        next_page(c);
-    } else {
-        start_filling(c);
-    }
+    drop_listed(c);
+    c->list_rev = 0;
+    wait_and_retry(c);
 }
 
-static void next_page(struct vg_cacher *c)
+static void on_page(struct vg_store_req *req);
+
+static int ask_page(struct vg_cacher *c)
 {
     c->list = (struct vg_range){
         .req = {.loop = c->feed, .done = on_page},
@@ -281,11 +299,39 @@ static void next_page(struct vg_cacher *c)
     };
     int r = vg_storage_range(c->opts.storage, &c->list);
     c->is_listing = r == 0;
-    if (r < 0) {
-        drop_listed(c);
-        c->list_rev = 0;
-        wait_and_retry(c);
-    }
+    return r;
+}
+
+/* Storage reads the page that follows while this one is taken. */
+static int ask_page_after(struct vg_cacher *c, const struct vg_range *page)
+{
+    if (!page->more || !page->n_recs)
+        return 0;
+    int r = vg_obj_key_next(vg_rec_key(page->recs[page->n_recs - 1]), &c->after);
+    return r < 0 ? r : ask_page(c);
+}
+
+static void on_page(struct vg_store_req *req)
+{
+    struct vg_range page = *VG_CONTAINER_OF(req, struct vg_range, req);
+    struct vg_cacher *c =
+        VG_CONTAINER_OF(VG_CONTAINER_OF(req, struct vg_range, req), struct vg_cacher, list);
+    c->is_listing = false;
+    int r = c->list_err ? c->list_err : page.req.err;
+    c->list_err = 0;
+    if (r == 0 && !c->is_closing)
+        r = ask_page_after(c, &page);
+    if (r == 0 && !c->is_closing)
+        r = take_page(c, &page);
+    vg_range_done(&page);
+    if (c->is_closing)
+        vg_feed_stop(c);
+    else if (c->is_listing)
+        c->list_err = r;
+    else if (r < 0)
+        stop_listing(c);
+    else
+        start_filling(c);
 }
 
 /* The oldest revision that can be listed and that the window may want: from there on, everything
@@ -308,7 +354,8 @@ static void begin(struct vg_cacher *c)
     c->ready_rev = vg_storage_revision(c->opts.storage);
     c->list_rev = oldest_wanted(c, c->ready_rev);
     c->after.n = 0;
-    next_page(c);
+    if (ask_page(c) < 0)
+        stop_listing(c);
 }
 
 /* ---- upkeep ---- */

@@ -7,6 +7,9 @@
 #include "base/alloc.h"
 #include "lmdb_int.h"
 
+/* So many records in one piece are the beginning of more. */
+#define TOUCH_AFTER 64
+
 struct vg_base_view {
     struct vg_lmdb *l;
     struct vg_list link;
@@ -308,6 +311,8 @@ int vg_lmdb_collect(struct vg_base_view *v, const struct vg_keys *keys, struct v
         r = is_below_start(keys, k) ? 0 : collect_one(v, &key, &val, at, keys_only, &ret_recs[n]);
         if (r < 0)
             break;
+        if (r > 0 && n >= TOUCH_AFTER)
+            vg_alloc_touch_ahead(ret_recs[n]);
         n += (size_t)r;
         int rc = mdb_cursor_get(v->keys, &key, &val, MDB_NEXT_NODUP);
         r = rc == MDB_NOTFOUND ? 0 : rc ? vg_lmdb_err(rc) : 1;
@@ -353,6 +358,8 @@ int vg_lmdb_log_read(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_r
             vg_rec_unref(ret_recs[n]);
             break;
         }
+        if (n >= TOUCH_AFTER)
+            vg_alloc_touch_ahead(ret_recs[n]);
         n++;
         rc = mdb_cursor_get(v->log, &key, &val, MDB_NEXT);
     }

@@ -8,8 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "files.h"
 #include "wal_int.h"
+
+/* So many bytes of a log are the beginning of more. */
+#define TOUCH_AFTER ((size_t)1 << 20)
 
 /* One file, mapped. */
 struct wal_file {
@@ -97,6 +101,8 @@ static int replay_records(const struct wal_file *f, uint64_t gen, const struct w
         int r = vg_rec_decode(in, &used, &rec);
         if (r < 0)
             return r;
+        if (at >= TOUCH_AFTER)
+            vg_alloc_touch_ahead(rec);
         r = replay->on_rec(replay->arg, gen, rec);
         if (r < 0)
             return r;
