@@ -7,6 +7,7 @@
 #ifndef VG_API_META_H
 #define VG_API_META_H
 
+#include "server/schema/gotime.h"
 #include "status.h"
 #include "json/json.h"
 
@@ -34,14 +35,6 @@ VG_CHECK int vg_meta_read(struct vg_arena *a, const struct vg_json *metadata, co
                           struct vg_status *reterr_status);
 /* As a tree, without resourceVersion. 0, -ENOMEM. */
 VG_CHECK int vg_meta_write(struct vg_arena *a, const struct vg_meta *m, struct vg_json *ret);
-
-/* ---- times ---- */
-
-#define VG_TIME_TEXT_MAX 32u
-/* "2026-11-15T09:05:39Z"; its length. */
-size_t vg_time_format(int64_t wall_ms, char ret_text[VG_TIME_TEXT_MAX]);
-/* RFC 3339, any offset, fractions are cut. 0; VIGIL_E_INVALID with Go's sentence. */
-VG_CHECK int vg_time_parse(struct vg_slice text, int64_t *ret_s, struct vg_status *reterr_status);
 
 /* ---- checks ---- */
 

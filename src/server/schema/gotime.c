@@ -1,7 +1,5 @@
-/* gotime.c - times of metadata: RFC 3339, read as strictly and refused as wordily as Go does. */
-#include <inttypes.h>
-
-#include "meta.h"
+/* gotime.c - see gotime.h. */
+#include "gotime.h"
 
 #define DAY_S INT64_C(86400)
 
@@ -35,11 +33,10 @@ static void put_number(char *out, int value, int width)
         out[i] = (char)('0' + value % 10);
 }
 
-size_t vg_time_format(int64_t wall_ms, char ret_text[VG_TIME_TEXT_MAX])
+size_t vg_gotime_format(struct vg_gotime t, bool is_micro, char ret_text[VG_TIME_TEXT_MAX])
 {
-    int64_t s = wall_ms >= 0 ? wall_ms / 1000 : -((999 - wall_ms) / 1000);
-    int64_t days = s >= 0 ? s / DAY_S : -((DAY_S - 1 - s) / DAY_S);
-    int rest = (int)(s - days * DAY_S), y, m, d;
+    int64_t days = t.s >= 0 ? t.s / DAY_S : -((DAY_S - 1 - t.s) / DAY_S);
+    int rest = (int)(t.s - days * DAY_S), y, m, d;
     date_of(days, &y, &m, &d);
     memcpy(ret_text, "0000-00-00T00:00:00Z", 21);
     put_number(ret_text, y, 4);
@@ -48,21 +45,30 @@ size_t vg_time_format(int64_t wall_ms, char ret_text[VG_TIME_TEXT_MAX])
     put_number(ret_text + 11, rest / 3600, 2);
     put_number(ret_text + 14, rest / 60 % 60, 2);
     put_number(ret_text + 17, rest % 60, 2);
-    return 20;
+    if (!is_micro)
+        return 20;
+    memcpy(ret_text + 19, ".000000Z", 9);
+    put_number(ret_text + 20, t.ns / 1000, 6);
+    return 27;
+}
+
+size_t vg_time_format(int64_t wall_ms, char ret_text[VG_TIME_TEXT_MAX])
+{
+    int64_t s = wall_ms >= 0 ? wall_ms / 1000 : -((999 - wall_ms) / 1000);
+    return vg_gotime_format((struct vg_gotime){.s = s}, false, ret_text);
 }
 
 struct reader {
     struct vg_slice all, rest;
+    const char *layout; /* as Go's messages have it */
     struct vg_status *status;
 };
-
-#define LAYOUT "2006-01-02T15:04:05Z07:00"
 
 static int refuse(const struct reader *r, const char *element)
 {
     return vg_fail(r->status, VIGIL_E_INVALID,
-                   "parsing time \"%.*s\" as \"" LAYOUT "\": cannot parse \"%.*s\" as \"%s\"",
-                   VG_SLICE_ARG(r->all), VG_SLICE_ARG(r->rest), element);
+                   "parsing time \"%.*s\" as \"%s\": cannot parse \"%.*s\" as \"%s\"",
+                   VG_SLICE_ARG(r->all), r->layout, VG_SLICE_ARG(r->rest), element);
 }
 
 static int out_of_range(const struct reader *r, const char *what)
@@ -92,15 +98,32 @@ static int take_byte(struct reader *r, char c)
     return 0;
 }
 
-static void skip_fraction(struct reader *r)
+/* Any number of digits after a point or comma; what is finer than billionths is cut. */
+static void take_fraction(struct reader *r, int32_t *ret_ns)
 {
     if (r->rest.n < 2 || (r->rest.p[0] != '.' && r->rest.p[0] != ','))
         return;
     size_t i = 1;
-    while (i < r->rest.n && r->rest.p[i] >= '0' && r->rest.p[i] <= '9')
-        i++;
-    if (i > 1)
-        r->rest = vg_slice(r->rest.p + i, r->rest.n - i);
+    int32_t ns = 0, unit = 100000000;
+    for (; i < r->rest.n && r->rest.p[i] >= '0' && r->rest.p[i] <= '9'; i++, unit /= 10)
+        ns += (r->rest.p[i] - '0') * unit;
+    if (i == 1)
+        return;
+    *ret_ns = ns;
+    r->rest = vg_slice(r->rest.p + i, r->rest.n - i);
+}
+
+/* A point and six digits. */
+static int take_micros(struct reader *r, int32_t *ret_ns)
+{
+    struct reader inner = *r;
+    inner.status = NULL;
+    int micros = 0;
+    if (take_byte(&inner, '.') < 0 || take_number(&inner, 6, "", &micros) < 0)
+        return refuse(r, ".000000");
+    r->rest = inner.rest;
+    *ret_ns = micros * 1000;
+    return 0;
 }
 
 static int take_zone(struct reader *r, int64_t *ret_offset_s)
@@ -137,10 +160,15 @@ static int check_range(const struct reader *r, const int v[6])
     return v[5] > 59 ? out_of_range(r, "second") : 0;
 }
 
-int vg_time_parse(struct vg_slice text, int64_t *ret_s, struct vg_status *reterr_status)
+int vg_gotime_parse(struct vg_slice text, bool is_micro, struct vg_gotime *ret,
+                    struct vg_status *reterr_status)
 {
     static const char *const elements[] = {"2006", "01", "02", "15", "04", "05"};
-    struct reader r = {.all = text, .rest = text, .status = reterr_status};
+    struct reader r = {.all = text,
+                       .rest = text,
+                       .layout = is_micro ? "2006-01-02T15:04:05.000000Z07:00"
+                                          : "2006-01-02T15:04:05Z07:00",
+                       .status = reterr_status};
     int v[6] = {0}, err = 0;
     for (int i = 0; i < 6 && err == 0; i++) {
         err = take_number(&r, i == 0 ? 4 : 2, elements[i], &v[i]);
@@ -148,10 +176,13 @@ int vg_time_parse(struct vg_slice text, int64_t *ret_s, struct vg_status *reterr
             err = take_byte(&r, "--T::"[i]);
     }
     int64_t offset_s = 0;
-    if (err == 0) {
-        skip_fraction(&r);
+    int32_t ns = 0;
+    if (err == 0 && is_micro)
+        err = take_micros(&r, &ns);
+    else if (err == 0)
+        take_fraction(&r, &ns);
+    if (err == 0)
         err = take_zone(&r, &offset_s);
-    }
     if (err == 0 && r.rest.n)
         err = vg_fail(reterr_status, VIGIL_E_INVALID, "parsing time \"%.*s\": extra text: \"%.*s\"",
                       VG_SLICE_ARG(text), VG_SLICE_ARG(r.rest));
@@ -159,6 +190,16 @@ int vg_time_parse(struct vg_slice text, int64_t *ret_s, struct vg_status *reterr
         err = check_range(&r, v);
     if (err < 0)
         return err;
-    *ret_s = days_of(v[0], v[1], v[2]) * DAY_S + v[3] * 3600 + v[4] * 60 + v[5] - offset_s;
+    int64_t s = days_of(v[0], v[1], v[2]) * DAY_S + v[3] * 3600 + v[4] * 60 + v[5] - offset_s;
+    *ret = (struct vg_gotime){.s = s, .ns = ns};
     return 0;
+}
+
+int vg_time_parse(struct vg_slice text, int64_t *ret_s, struct vg_status *reterr_status)
+{
+    struct vg_gotime t;
+    int err = vg_gotime_parse(text, false, &t, reterr_status);
+    if (err == 0)
+        *ret_s = t.s;
+    return err;
 }
