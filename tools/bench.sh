@@ -3,7 +3,7 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-benches=(json object storage tree cacher net server)
+benches=(json object storage tree cacher net server client_parts client)
 
 ran=0 failed=0
 mkdir -p build/bench

@@ -88,7 +88,8 @@ void report_print(const struct report *r, int part, const struct part_text *text
             fprintf(out, "  bar: %s: %.2f, at most %g: %s\n", b->what, b->value, b->limit,
                     is_met(b) ? "met" : "MISSED");
     }
-    fprintf(out, "  kube-apiserver: %s\n", text->peer);
+    if (text->peer)
+        fprintf(out, "  kube-apiserver: %s\n", text->peer);
     fflush(out);
 }
 

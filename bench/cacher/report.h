@@ -51,7 +51,7 @@ static inline double report_median(const double *values, size_t n)
 
 /* What stands above and below the rows of a part. */
 struct part_text {
-    const char *name, *title, *peer; /* peer: what kube-apiserver's own numbers imply */
+    const char *name, *title, *peer; /* peer: what kube-apiserver's own numbers imply; NULL */
 };
 void report_print(const struct report *r, int part, const struct part_text *text, FILE *out);
 void report_json(const struct report *r, const struct part_text *parts, FILE *out);

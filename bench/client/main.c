@@ -1,0 +1,193 @@
+/* main.c - bench_client: what it costs to follow the pods of a vigild over TLS, with libvigil's
+ * informer and, in the same run and in turn, with client-go's. vigild is a process of its own, and
+ * so is each follower. client-go's program is built from bench/client/go when there is Go. */
+#include <errno.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rows.h"
+
+static const char usage[] =
+    "usage: bench_client [options]\n"
+    "  --vigild FILE  the server (default: build/vigild)\n"
+    "  --go DIR       where client-go's side lies (default: bench/client/go); \"\": leave it out\n"
+    "  --dir DIR      keep stores in a new directory below DIR (default: build, or where you are)\n"
+    "  --quick        10,000 pods only, fewer rounds\n"
+    "  --check        exit 1 when a bar is missed\n"
+    "  --json FILE    write the results to FILE too\n"
+    "  --only PART    small, large or many\n"
+    "  --rounds N     of each measurement (default 5, at most 16)\n";
+
+static const struct part_text texts[] = {
+    {"small", "One informer, 10,000 pods", NULL},
+    {"large", "One informer, 100,000 pods", NULL},
+    {"many", "100 informers in a process, each of the 100 pods of a node", NULL},
+};
+
+static const char *vigild = "build/vigild", *go_dir = "bench/client/go";
+
+static void take_arg(struct settings *s, int letter)
+{
+    switch (letter) {
+    case 'v':
+        vigild = optarg;
+        break;
+    case 'g':
+        go_dir = optarg;
+        break;
+    case 'd':
+        s->dir = optarg;
+        break;
+    case 'q':
+        s->quick = true;
+        break;
+    case 'c':
+        s->check = true;
+        break;
+    case 'j':
+        s->json = optarg;
+        break;
+    case 'o':
+        s->only = optarg;
+        break;
+    case 'r':
+        s->rounds = strtoul(optarg, NULL, 10);
+        if (s->rounds == 0 || s->rounds > ROUNDS_MAX)
+            bench_die("'%s' is not a number from 1 to %d", optarg, ROUNDS_MAX);
+        break;
+    case 'h':
+        fputs(usage, stdout);
+        exit(0);
+    default:
+        fputs(usage, stderr);
+        exit(2);
+    }
+}
+
+static void parse_args(struct settings *s, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"vigild", required_argument, NULL, 'v'}, {"go", required_argument, NULL, 'g'},
+        {"dir", required_argument, NULL, 'd'},    {"quick", no_argument, NULL, 'q'},
+        {"check", no_argument, NULL, 'c'},        {"json", required_argument, NULL, 'j'},
+        {"only", required_argument, NULL, 'o'},   {"rounds", required_argument, NULL, 'r'},
+        {"help", no_argument, NULL, 'h'},         {0},
+    };
+    for (int c = getopt_long(argc, argv, "", options, NULL); c != -1;
+         c = getopt_long(argc, argv, "", options, NULL))
+        take_arg(s, c);
+    if (optind < argc)
+        bench_die("'%s' is not understood; see --help", argv[optind]);
+    struct stat st;
+    if (!s->dir)
+        s->dir = stat("build", &st) == 0 && S_ISDIR(st.st_mode) ? "build" : ".";
+    if (!s->rounds)
+        s->rounds = s->quick ? 3 : 5;
+}
+
+/* client-go's side, built now; NULL, having said why, when that cannot be. */
+static const char *build_go(const char *dir)
+{
+    if (!go_dir[0])
+        return NULL;
+    char *program = realpath(dir, NULL);
+    char *path = program ? bench_path(program, "client-go") : NULL;
+    free(program);
+    if (!path)
+        bench_die("cannot find %s", dir);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (chdir(go_dir) == 0)
+            execlp("go", "go", "build", "-ldflags=-s -w", "-o", path, ".", (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (status == 0)
+        return path;
+    free(path);
+    printf("client-go is left out: %s\n", WIFEXITED(status) && WEXITSTATUS(status) == 127
+                                              ? "there is no Go"
+                                              : "it could not be built");
+    return NULL;
+}
+
+/* A server with so many pods; the bytes of their list are counted. */
+static void fill(struct rows *b, const char *dir, uint32_t pods)
+{
+    bench_progress("making %u pods", pods);
+    server_start(&b->server, vigild, dir);
+    pods_fill(&b->server, pods, NODES);
+    b->pods = pods;
+    struct client c;
+    client_open(&c, &b->server, false);
+    if (client_ask(&c, &(struct ask){"GET", PODS_PATH, NULL, VG_SLICE_LIT("")}, &b->bytes) != 200)
+        bench_die("the pods cannot be listed");
+    client_done(&c);
+}
+
+static bool is_asked_for(const struct settings *s, int part)
+{
+    return s->only ? strcmp(s->only, texts[part].name) == 0 : part != 1 || !s->quick;
+}
+
+static void run_parts(struct report *r, struct rows *b)
+{
+    static const struct {
+        uint32_t pods;
+        unsigned informers;
+    } parts[] = {{10000, 1}, {100000, 1}, {10000, 100}};
+    for (r->part = 0; r->part < 3; r->part++) {
+        if (!is_asked_for(&r->settings, r->part))
+            continue;
+        fill(b, r->settings.dir, parts[r->part].pods);
+        b->rounds = r->part == 1 && r->settings.rounds > 3 ? 3 : r->settings.rounds;
+        rows_follow(b, parts[r->part].informers, parts[r->part].informers == 1);
+        server_stop(&b->server);
+        bench_progress("%s", "");
+        report_print(r, r->part, &texts[r->part], stdout);
+    }
+}
+
+/* The follower lies beside this program. */
+static const char *beside(const char *name)
+{
+    static char path[4096];
+    char self[4000];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n < 0)
+        bench_die("cannot find this program");
+    self[n] = 0;
+    snprintf(path, sizeof path, "%s/%s", dirname(self), name);
+    return path;
+}
+
+int main(int argc, char **argv)
+{
+    static struct report report;
+    struct report *r = &report;
+    parse_args(&r->settings, argc, argv);
+    bench_catch_signals();
+    signal(SIGPIPE, SIG_IGN);
+    r->settings.dir = bench_scratch(r->settings.dir);
+    struct rows b = {.report = r, .ours = beside("bench_client_follower")};
+    b.go = build_go(r->settings.dir);
+    printf("Medians (lowest - highest) of %zu rounds, pods of 4 KB as JSON over TLS.\n",
+           r->settings.rounds);
+    run_parts(r, &b);
+    if (r->settings.json) {
+        FILE *out = fopen(r->settings.json, "we");
+        if (out)
+            report_json(r, texts, out);
+        if (!out || fclose(out) != 0)
+            bench_die("cannot write %s: %s", r->settings.json, strerror(errno));
+    }
+    return r->settings.check && !report_is_met(r) ? 1 : 0;
+}
