@@ -99,6 +99,9 @@ shell_check() {
     fi
 }
 
+# docs/reference is what the public headers say, and they say who may call what and who owns it.
+reference_check() { python3 tools/reference.py --check; }
+
 # Said, not refused: a long function or file may have its reason, written at its top.
 long_report() {
     sources | xargs -0 awk '
@@ -125,6 +128,7 @@ check "banned calls" banned_check
 check "include direction" include_check
 check "shell scripts" shell_check
 check "clang-format" format_check
+check "reference" reference_check
 check "cppcheck" cppcheck_check
 check "clang-tidy" tidy_check
 say "== long functions and files"

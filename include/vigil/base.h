@@ -2,12 +2,11 @@
  *
  * Conventions of the whole library
  *   - Handles are opaque. `_new` makes one and the caller owns it, `_free` ends it; shared things
- * have
- *     `_ref` and `_unref`. All of these accept NULL.
+ *     have `_ref` and `_unref`. All of these accept NULL.
  *   - Functions return 0 or a positive number on success and a negative VIGIL_E_... on failure; the
  *     last argument, a struct vigil_error (NULL allowed), then says why in words.
  *   - `const char *` and struct vigil_text arguments are borrowed for the call unless said
- * otherwise. What a function returns as text is borrowed from the object that it was asked of.
+ *     otherwise. What a function returns as text is borrowed from the object it was asked of.
  *   - Options structs begin with their size: fill them with VIGIL_INIT, set what you need.
  *   - Nothing is global: two clients in one process do not know of each other.
  *   - Each function says which threads may call it. "any" means at any time, by several at once. */
@@ -42,6 +41,7 @@ struct vigil_text {
 };
 /* For printf: "%.*s". */
 #define VIGIL_TEXT_ARG(t) (int)(t).n, (t).p
+/* The text of a C string (NULL: empty), and a comparison with one. Thread: any. */
 VIGIL_API struct vigil_text vigil_text(const char *s);
 VIGIL_API bool vigil_text_is(struct vigil_text t, const char *s);
 

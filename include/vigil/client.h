@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* ---- where and who ---- */
+/* ---- where and who ----
+ * A configuration never changes. Thread: any, but _free when nobody else uses it. */
 
 struct vigil_config;
 
@@ -24,6 +25,7 @@ VIGIL_API VIGIL_CHECKED int vigil_config_load(const char *path, const char *cont
 VIGIL_API VIGIL_CHECKED int vigil_config_parse(struct vigil_text kubeconfig, const char *dir,
                                                const char *context, struct vigil_config **ret,
                                                struct vigil_error *err);
+/* From a pod's service account. */
 VIGIL_API VIGIL_CHECKED int vigil_config_in_cluster(struct vigil_config **ret,
                                                     struct vigil_error *err);
 /* By hand; everything but server may be NULL. */

@@ -1,17 +1,17 @@
 /* vigil/informer.h - a local copy of a collection that follows the server, and callbacks about it.
  *
- *   server --list, watch--> reflector --> queue --> store and indexes --> a buffer per handler -->
- * you
+ *   server --list, watch--> reflector --> queue --> store, indexes --> buffers --> handlers
  *
  * Promises, which are those of client-go's SharedInformer:
  *   - The store converges to the server's state: relists, restarts, expired revisions and broken
  *     connections are the informer's business. Resync never contacts the server.
  *   - Calls for one handler come one after the other, for each object in order. When a callback
- * runs, the store already shows its event, perhaps later ones. Handlers are independent of each
- * other.
+ *     runs, the store already shows its event, perhaps later ones. Handlers are independent.
  *   - An object that was deleted and created anew between two looks may show as one update: compare
  *     uids where it matters. A delete that was missed is told with `is_tombstone`: the object is
- * the last state known. Thread: any, for everything here, unless said otherwise. */
+ *     the last state known.
+ *
+ * Thread: any, for everything here, unless said otherwise. */
 #ifndef VIGIL_INFORMER_H
 #define VIGIL_INFORMER_H
 
@@ -55,6 +55,7 @@ struct vigil_informer_opts {
     void (*on_error)(void *arg, const struct vigil_error *err);
     void *arg;
 };
+/* Made from a client, which outlives it. opts and its texts are copied. */
 VIGIL_API VIGIL_CHECKED int vigil_informer_new(struct vigil_client *c,
                                                const struct vigil_informer_opts *opts,
                                                struct vigil_informer **ret,
@@ -114,7 +115,8 @@ struct vigil_handler {
 };
 struct vigil_registration;
 /* Before or after the start; a late one is told of every object in the store first. The struct is
- * copied. VIGIL_E_CLOSED: the informer was stopped. */
+ * copied. *ret (ret may be NULL) lives as long as the informer. VIGIL_E_CLOSED: the informer was
+ * stopped. */
 VIGIL_API VIGIL_CHECKED int vigil_informer_add_handler(struct vigil_informer *i,
                                                        const struct vigil_handler *h,
                                                        struct vigil_registration **ret,

@@ -81,7 +81,8 @@ struct vigil_lister {
     struct vigil_store *store;
     const char *ns; /* NULL or "": all */
 };
-/* VIGIL_E_INVALID: a malformed selector. selector NULL or "": everything. */
+/* In the order of keys; objects are borrowed for the call of each(), which may return false to
+ * stop. VIGIL_E_INVALID: a malformed selector. selector NULL or "": everything. */
 VIGIL_API VIGIL_CHECKED int vigil_lister_list(const struct vigil_lister *l, const char *selector,
                                               bool (*each)(void *arg, const struct vigil_object *o),
                                               void *arg, struct vigil_error *err);
