@@ -137,18 +137,63 @@ static inline struct vigil_client *connect_to_cluster(void)
     return client;
 }
 
+/* What these programs want of an informer: to hear that something about an object has changed, in
+ * whatever way. They look at the store then. Must outlive the informer. */
+struct interest {
+    void (*changed)(void *arg, const struct vigil_object *o, bool is_gone);
+    void *arg;
+};
+static inline void interest_add(void *arg, const struct vigil_object *o, bool is_initial)
+{
+    const struct interest *i = arg;
+    (void)is_initial;
+    i->changed(i->arg, o, false);
+}
+static inline void interest_update(void *arg, const struct vigil_object *before,
+                                   const struct vigil_object *o)
+{
+    const struct interest *i = arg;
+    (void)before;
+    i->changed(i->arg, o, false);
+}
+static inline void interest_delete(void *arg, const struct vigil_object *o, bool is_tombstone)
+{
+    const struct interest *i = arg;
+    (void)is_tombstone;
+    i->changed(i->arg, o, true);
+}
+
 static inline struct vigil_informer *informer_with(struct vigil_client *c,
                                                    const struct vigil_informer_opts *opts,
-                                                   const struct vigil_handler *h)
+                                                   struct interest *interest)
 {
     struct vigil_error err;
     struct vigil_informer *i;
+    struct vigil_handler h = {sizeof(h), interest_add, interest_update, interest_delete,
+                              .arg = interest};
     if (vigil_informer_new(c, opts, &i, &err) < 0 ||
-        vigil_informer_add_handler(i, h, NULL, &err) < 0)
+        vigil_informer_add_handler(i, &h, NULL, &err) < 0)
         die("informer", &err);
     if (vigil_informer_start(i) < 0)
         die("informer", NULL);
     return i;
+}
+
+/* Work off a queue until it is shut down: what fails comes back later. */
+static inline void work_off(struct vigil_workqueue *q, int (*sync_key)(void *arg, const char *key),
+                            void *arg)
+{
+    char key[KEY_SIZE];
+    while (vigil_workqueue_get(q, key, sizeof(key), 0) >= 0) {
+        int e = sync_key(arg, key);
+        if (e < 0) {
+            say("%s: %s", key, vigil_code_text(e));
+            vigil_workqueue_add_limited(q, vigil_text(key));
+        } else {
+            vigil_workqueue_forget(q, vigil_text(key));
+        }
+        vigil_workqueue_done(q, vigil_text(key));
+    }
 }
 
 #endif

@@ -9,14 +9,10 @@
  *      pods".
  *   N4 static pods, of files and URLs, run without the API. What the API has of them is a mirror,
  * made here for everybody to see. */
-#include "pod_sources.h"
-
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "runtime.h"
 
 #define HEARTBEAT_S 10
 #define STARTING_MS 300 /* what pulling an image and starting it takes here */
@@ -95,78 +91,7 @@ static void heartbeat(struct agent *a)
             a->node, a->node, micro));
 }
 
-/* ---- the runtime ---- */
-
-static char *container_path(const struct agent *a, const struct vigil_object *pod)
-{
-    return format("%s/%.*s", a->root, VIGIL_TEXT_ARG(vigil_object_uid(pod)));
-}
-
-/* Start it unless it runs. When it was started; false: it cannot be. */
-static bool run(const struct agent *a, const struct vigil_object *pod, struct timespec *ret_since)
-{
-    char *path = container_path(a, pod);
-    struct stat st;
-    int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-    bool is_running = fd >= 0 && fstat(fd, &st) == 0;
-    if (is_running && st.st_size == 0 &&
-        dprintf(fd, "%.*s\n", VIGIL_TEXT_ARG(vigil_object_key(pod))) > 0)
-        say("started %.*s", VIGIL_TEXT_ARG(vigil_object_key(pod)));
-    if (is_running)
-        *ret_since = st.st_mtim;
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    return is_running;
-}
-
-static void stop(const struct agent *a, const char *uid)
-{
-    char *path = format("%s/%s", a->root, uid);
-    if (unlink(path) == 0)
-        say("ended %s", uid);
-    free(path);
-}
-
-/* End what runs and is not wanted (N3). */
-static void clean_up(const struct agent *a, const struct pod_set *all)
-{
-    DIR *d = all->is_complete ? opendir(a->root) : NULL;
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        bool is_wanted = e->d_name[0] == '.';
-        for (size_t i = 0; i < all->n && !is_wanted; i++)
-            is_wanted = vigil_text_is(vigil_object_uid(all->pods[i]), e->d_name);
-        if (!is_wanted)
-            stop(a, e->d_name);
-    }
-    if (d)
-        closedir(d);
-}
-
 /* ---- pods ---- */
-
-/* One text for each container of the spec. */
-static char *container_statuses(const struct vigil_object *pod, bool is_up, const char *since)
-{
-    struct vigil_value all = vigil_get(pod, "spec.containers"), one;
-    struct vigil_iter at = {0};
-    char *list = format("%s", "");
-    while (vigil_value_next(all, &at, NULL, &one)) {
-        struct vigil_value name = vigil_value_get(one, "name"),
-                           image = vigil_value_get(one, "image");
-        char *state = is_up ? format("\"running\":{\"startedAt\":\"%s\"}", since)
-                            : format("\"waiting\":{\"reason\":\"ContainerCreating\"}");
-        char *more =
-            format("%s%s{\"name\":%.*s,\"image\":%.*s,\"imageID\":\"\",\"restartCount\":0,"
-                   "\"ready\":%s,\"started\":%s,\"state\":{%s}}",
-                   list, *list ? "," : "", VIGIL_TEXT_ARG(name.raw), VIGIL_TEXT_ARG(image.raw),
-                   is_up ? "true" : "false", is_up ? "true" : "false", state);
-        free(state);
-        free(list);
-        list = more;
-    }
-    return list;
-}
 
 /* Say of the pod in the API how the one that runs does; once, and again when somebody changed it.
  */
@@ -188,7 +113,7 @@ static void report(struct agent *a, const struct vigil_object *in_api,
         .size = sizeof(opts), .type = VIGIL_PATCH_STRATEGIC, .subresource = "status"};
     format_time(started, since, false);
     format_time(changed, &now, false);
-    char *containers = container_statuses(pod, is_up, changed);
+    char *containers = runtime_statuses(pod, is_up, changed);
     char *patch = format(
         "{\"metadata\":{\"uid\":\"%.*s\"},\"status\":{\"phase\":\"%s\",\"startTime\":\"%s\","
         "\"hostIP\":\"127.0.0.1\",\"conditions\":[{\"type\":\"Initialized\",\"status\":\"True\"},"
@@ -240,7 +165,7 @@ static void sync_pod(struct agent *a, const struct pod_set *all, const struct vi
     struct timespec since;
     if (is_static_pod(pod)) { /* N4 */
         const struct vigil_object *mirror = pod_set_find(all, key, false);
-        bool is_up = run(a, pod, &since);
+        bool is_up = runtime_run(a->root, pod, &since);
         if (!mirror && all->is_complete)
             create_mirror(a, pod);
         else if (mirror && is_up)
@@ -257,9 +182,9 @@ static void sync_pod(struct agent *a, const struct pod_set *all, const struct vi
     } else if (is_going(pod)) {
         char uid[64];
         snprintf(uid, sizeof(uid), "%.*s", VIGIL_TEXT_ARG(vigil_object_uid(pod)));
-        stop(a, uid);
+        runtime_stop(a->root, uid);
         forget(a, pod);
-    } else if (run(a, pod, &since)) {
+    } else if (runtime_run(a->root, pod, &since)) {
         report(a, pod, pod, &since);
     }
 }
@@ -272,7 +197,8 @@ static void *work(void *arg)
         heartbeat(a);
         for (size_t i = 0; i < all.n; i++)
             sync_pod(a, &all, all.pods[i]);
-        clean_up(a, &all);
+        if (all.is_complete) /* N3 */
+            runtime_clean_up(a->root, &all);
         pod_set_done(&all);
     } while (pod_sources_wait(a->sources));
     return NULL;

@@ -6,9 +6,9 @@
  *
  * A source that cannot be read keeps what it said last: a broken disk or a server that is away ends
  * no pod. */
-#include "pod_sources.h"
-
 #include <dirent.h>
+
+#include "pod_sources.h"
 
 #define MANIFEST_MAX ((size_t)1 << 20)
 

@@ -9,10 +9,10 @@
  * its pods that were created or deleted have been seen (expectations): nothing is created twice. R3
  * a pod's name is chosen here, so a create whose answer was lost can be sent again. R4 pods of a
  * ReplicaSet that is gone are deleted: it does that for the garbage collector. */
-#include "expectations.h"
-
 #include <stdatomic.h>
-#include <unistd.h>
+
+#include "expectations.h"
+#include "replicaset_pods.h"
 
 #define BY_OWNER "owner"
 #define BURST 100         /* pods created or deleted in one go */
@@ -30,15 +30,6 @@ struct controller {
 
 /* ---- what is told by the informers: only keys go on from here ---- */
 
-static bool owner_of(const struct vigil_object *pod, char key[KEY_SIZE])
-{
-    struct vigil_text kind, name, uid, ns = vigil_object_namespace(pod);
-    if (!vigil_object_controller(pod, &kind, &name, &uid) || !vigil_text_is(kind, "ReplicaSet"))
-        return false;
-    snprintf(key, KEY_SIZE, "%.*s/%.*s", VIGIL_TEXT_ARG(ns), VIGIL_TEXT_ARG(name));
-    return true;
-}
-
 static void index_by_owner(void *arg, const struct vigil_object *pod,
                            void (*emit)(void *emit_arg, struct vigil_text value), void *emit_arg)
 {
@@ -48,8 +39,9 @@ static void index_by_owner(void *arg, const struct vigil_object *pod,
         emit(emit_arg, vigil_text(key));
 }
 
-static void pod_changed(struct controller *c, const struct vigil_object *pod, bool is_gone)
+static void pod_changed(void *arg, const struct vigil_object *pod, bool is_gone)
 {
+    struct controller *c = arg;
     char key[KEY_SIZE];
     observe(&c->expected, vigil_object_key(pod), false);
     if (is_gone || is_going(pod))
@@ -57,76 +49,15 @@ static void pod_changed(struct controller *c, const struct vigil_object *pod, bo
     if (owner_of(pod, key))
         vigil_workqueue_add(c->queue, vigil_text(key));
 }
-static void pod_added(void *c, const struct vigil_object *pod, bool is_initial)
-{
-    (void)is_initial;
-    pod_changed(c, pod, false);
-}
-static void pod_updated(void *c, const struct vigil_object *before, const struct vigil_object *pod)
-{
-    (void)before;
-    pod_changed(c, pod, false);
-}
-static void pod_deleted(void *c, const struct vigil_object *pod, bool is_tombstone)
-{
-    (void)is_tombstone;
-    pod_changed(c, pod, true);
-}
 
-static void set_added(void *arg, const struct vigil_object *set, bool is_initial)
+static void set_changed(void *arg, const struct vigil_object *set, bool is_gone)
 {
     struct controller *c = arg;
-    (void)is_initial;
+    (void)is_gone; /* then its pods are left */
     vigil_workqueue_add(c->queue, vigil_object_key(set));
-}
-static void set_updated(void *c, const struct vigil_object *before, const struct vigil_object *set)
-{
-    (void)before;
-    set_added(c, set, false);
-}
-static void set_deleted(void *c, const struct vigil_object *set, bool is_tombstone)
-{
-    (void)is_tombstone;
-    set_added(c, set, false);
 }
 
 /* ---- the work: one ReplicaSet ---- */
-
-/* The pods that count, and those of an owner that is not this one. */
-struct pods {
-    struct vigil_text uid; /* of the ReplicaSet; empty: there is none */
-    const struct vigil_object **mine, **strays;
-    size_t n_mine, n_strays, n_ready;
-};
-
-static bool collect(void *arg, const struct vigil_object *pod)
-{
-    struct pods *p = arg;
-    struct vigil_text kind, name, uid, phase = vigil_get_string(pod, "status.phase");
-    if (is_going(pod) || !vigil_object_controller(pod, &kind, &name, &uid))
-        return true;
-    bool is_mine = p->uid.n && same_text(uid, p->uid);
-    if (is_mine && (vigil_text_is(phase, "Succeeded") || vigil_text_is(phase, "Failed")))
-        return true;
-    const struct vigil_object ***v = is_mine ? &p->mine : &p->strays;
-    size_t *n = is_mine ? &p->n_mine : &p->n_strays;
-    *v = realloc((void *)*v, (*n + 1) * sizeof(**v));
-    if (!*v)
-        die("collect", NULL);
-    (*v)[(*n)++] = vigil_object_ref(pod);
-    p->n_ready += is_mine && has_condition(pod, "Ready");
-    return true;
-}
-
-static void pods_done(struct pods *p)
-{
-    for (size_t i = 0; i < p->n_mine; i++)
-        vigil_object_unref(p->mine[i]);
-    for (size_t i = 0; i < p->n_strays; i++)
-        vigil_object_unref(p->strays[i]);
-    free((void *)p->mine);
-    free((void *)p->strays);
-}
 
 /* R3: until it is known to be there, or refused. */
 static int create_surely(struct controller *c, const char *ns, const char *json,
@@ -147,28 +78,11 @@ static int create_surely(struct controller *c, const char *ns, const char *json,
 
 static int create_pod(struct controller *c, const struct vigil_object *set, const char *key)
 {
-    static const char letters[] = "bcdfghjklmnpqrstvwxz245678901234";
     struct place p = place_of(set);
-    struct vigil_text uid = vigil_object_uid(set);
-    struct vigil_value labels = vigil_get(set, "spec.template.metadata.labels");
-    struct vigil_value notes = vigil_get(set, "spec.template.metadata.annotations");
-    struct vigil_value spec = vigil_get(set, "spec.template.spec");
-    struct vigil_text none = vigil_text("{}");
-    struct vigil_error err;
-    unsigned char dice[6] = {0};
+    struct vigil_error err = {0};
     char suffix[6], pod[KEY_SIZE];
-    if (getentropy(dice, sizeof(dice)) < 0)
-        die("getentropy", NULL);
-    for (int i = 0; i < 5; i++)
-        suffix[i] = letters[dice[i] % 32];
-    suffix[5] = 0;
-    char *json = format("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s-%s\","
-                        "\"labels\":%.*s,\"annotations\":%.*s,\"ownerReferences\":[{\"apiVersion\":"
-                        "\"apps/v1\",\"kind\":\"ReplicaSet\",\"name\":\"%s\",\"uid\":\"%.*s\","
-                        "\"controller\":true,\"blockOwnerDeletion\":true}]},\"spec\":%.*s}",
-                        p.name, suffix, VIGIL_TEXT_ARG(labels.type ? labels.raw : none),
-                        VIGIL_TEXT_ARG(notes.type ? notes.raw : none), p.name, VIGIL_TEXT_ARG(uid),
-                        VIGIL_TEXT_ARG(spec.raw));
+    random_suffix(suffix);
+    char *json = pod_json(set, suffix);
     snprintf(pod, sizeof(pod), "%s/%s-%s", p.ns, p.name, suffix);
     expect(&c->expected, key, pod, false);
     int e = create_surely(c, p.ns, json, &err);
@@ -178,7 +92,7 @@ static int create_pod(struct controller *c, const struct vigil_object *set, cons
         vigil_record(c->events, set, "Warning", "FailedCreate", "Error creating: %s", err.message);
         return e;
     }
-    say("created pod %s", pod);
+    say("created %s", pod);
     vigil_record(c->events, set, "Normal", "SuccessfulCreate", "Created pod: %s-%s", p.name,
                  suffix);
     return 0;
@@ -194,26 +108,8 @@ static int delete_pod(struct controller *c, const struct vigil_object *pod, cons
     if (e < 0)
         observe(&c->expected, vigil_text(name), true);
     else
-        say("deleted pod %s", name);
+        say("deleted %s", name);
     return e;
-}
-
-/* Those go first that cost least: without a node, not ready, young. */
-static int rank(const struct vigil_object *pod)
-{
-    return (vigil_get_string(pod, "spec.nodeName").n ? 2 : 0) +
-           (has_condition(pod, "Ready") ? 1 : 0);
-}
-static int cheapest_first(const void *a, const void *b)
-{
-    const struct vigil_object *x = *(const struct vigil_object *const *)a;
-    const struct vigil_object *y = *(const struct vigil_object *const *)b;
-    char born[2][32];
-    snprintf(born[0], 32, "%.*s",
-             VIGIL_TEXT_ARG(vigil_get_string(x, "metadata.creationTimestamp")));
-    snprintf(born[1], 32, "%.*s",
-             VIGIL_TEXT_ARG(vigil_get_string(y, "metadata.creationTimestamp")));
-    return rank(x) != rank(y) ? rank(x) - rank(y) : strcmp(born[1], born[0]);
 }
 
 static int scale(struct controller *c, const struct vigil_object *set, const char *key,
@@ -268,8 +164,9 @@ static int sweep(struct controller *c, const char *key, const struct pods *p)
     return e == VIGIL_E_NOT_FOUND ? 0 : e;
 }
 
-static int sync_set(struct controller *c, const char *key)
+static int sync_set(void *arg, const char *key)
 {
+    struct controller *c = arg;
     if (is_expecting(&c->expected,
                      key)) /* R2: what we wait for brings the key back, or its time does */
         return vigil_workqueue_add_after(c->queue, vigil_text(key), SEEN_WITHIN_S * 1000);
@@ -292,22 +189,12 @@ static int sync_set(struct controller *c, const char *key)
 static void *work(void *arg)
 {
     struct controller *c = arg;
-    char key[KEY_SIZE];
     if (vigil_informer_wait_sync(c->sets, 0) < 0 || vigil_informer_wait_sync(c->pods, 0) < 0)
         return NULL;
     while (c->leader && !vigil_leader_is_leading(c->leader) && !c->is_ending)
         usleep(LOOK_AGAIN_MS * 1000);
     say("at work");
-    while (vigil_workqueue_get(c->queue, key, sizeof(key), 0) >= 0) {
-        int e = sync_set(c, key);
-        if (e < 0) {
-            say("%s: %s", key, vigil_code_text(e));
-            vigil_workqueue_add_limited(c->queue, vigil_text(key));
-        } else {
-            vigil_workqueue_forget(c->queue, vigil_text(key));
-        }
-        vigil_workqueue_done(c->queue, vigil_text(key));
-    }
+    work_off(c->queue, sync_set, c);
     return NULL;
 }
 
@@ -345,18 +232,16 @@ static void start(struct controller *c)
                                                 .resource = &vigil_replicasets};
     const struct vigil_informer_opts of_pods = {
         .size = sizeof(of_pods), .resource = &vigil_pods, .indexes = &by_owner, .n_indexes = 1};
-    const struct vigil_handler on_sets = {sizeof(on_sets), set_added, set_updated, set_deleted,
-                                          .arg = c};
-    const struct vigil_handler on_pods = {sizeof(on_pods), pod_added, pod_updated, pod_deleted,
-                                          .arg = c};
+    static struct interest in_sets = {.changed = set_changed}, in_pods = {.changed = pod_changed};
     const struct vigil_workqueue_opts limits = {.size = sizeof(limits), .max_delay_ms = 5000};
     struct vigil_error err;
     if (vigil_workqueue_new(&limits, &c->queue, &err) < 0)
         die("work queue", &err);
     if (vigil_recorder_new(c->client, "replicaset-controller", &c->events, &err) < 0)
         die("recorder", &err);
-    c->sets = informer_with(c->client, &of_sets, &on_sets);
-    c->pods = informer_with(c->client, &of_pods, &on_pods);
+    in_sets.arg = in_pods.arg = c;
+    c->sets = informer_with(c->client, &of_sets, &in_sets);
+    c->pods = informer_with(c->client, &of_pods, &in_pods);
 }
 
 int main(int argc, char **argv)

@@ -25,56 +25,39 @@ struct scheduler {
 
 /* ---- what is told by the informers ---- */
 
-static void to_bind(void *arg, const struct vigil_object *pod, bool is_initial)
+static void unbound_changed(void *arg, const struct vigil_object *pod, bool is_gone)
 {
     struct scheduler *s = arg;
-    (void)is_initial;
-    vigil_workqueue_add(s->queue, vigil_object_key(pod));
-}
-static void to_bind_changed(void *s, const struct vigil_object *before,
-                            const struct vigil_object *pod)
-{
-    (void)before;
-    to_bind(s, pod, false);
+    if (!is_gone)
+        vigil_workqueue_add(s->queue, vigil_object_key(pod));
 }
 
-static void is_bound(void *arg, const struct vigil_object *pod, bool is_initial)
+static void bound_changed(void *arg, const struct vigil_object *pod, bool is_gone)
 {
     struct scheduler *s = arg;
-    (void)is_initial;
+    (void)is_gone;
     vigil_expiring_delete(s->assumed, vigil_object_key(pod));
 }
 
-/* A new node is a chance for every pod that waits. */
-static void node_added(void *arg, const struct vigil_object *node, bool is_initial)
+/* A chance for every pod that waits. */
+static void node_changed(void *arg, const struct vigil_object *node, bool is_gone)
 {
     struct scheduler *s = arg;
     const struct vigil_snapshot *all = vigil_store_snapshot(vigil_informer_store(s->unbound));
     struct vigil_iter at = {0};
-    (void)node, (void)is_initial;
+    (void)node, (void)is_gone;
     for (const struct vigil_object *pod; all && (pod = vigil_snapshot_next(all, &at));)
         vigil_workqueue_add(s->queue, vigil_object_key(pod));
     vigil_snapshot_unref(all);
 }
-static void node_changed(void *s, const struct vigil_object *before,
-                         const struct vigil_object *node)
-{
-    (void)before;
-    node_added(s, node, false);
-}
 
-static void lease_added(void *arg, const struct vigil_object *lease, bool is_initial)
+static void lease_changed(void *arg, const struct vigil_object *lease, bool is_gone)
 {
     struct scheduler *s = arg;
-    (void)is_initial;
-    if (vigil_expiring_put(s->alive, lease) < 0)
+    if (is_gone)
+        vigil_expiring_delete(s->alive, vigil_object_key(lease));
+    else if (vigil_expiring_put(s->alive, lease) < 0)
         say("out of memory: a node may seem dead until it renews its Lease again");
-}
-static void lease_renewed(void *s, const struct vigil_object *before,
-                          const struct vigil_object *lease)
-{
-    if (before != lease)
-        lease_added(s, lease, false);
 }
 
 static void index_by_node(void *arg, const struct vigil_object *pod,
@@ -180,19 +163,18 @@ static int bind_pod(struct scheduler *s, const struct vigil_object *pod,
     return 0;
 }
 
-static int schedule(struct scheduler *s, const char *key)
+static int schedule(void *arg, const char *key)
 {
+    struct scheduler *s = arg;
     struct vigil_error err = {0};
-    const struct vigil_object *node = NULL, *pod = vigil_store_get(vigil_informer_store(s->unbound),
-                                                                   vigil_text(key));
+    const struct vigil_object *pod =
+        vigil_store_get(vigil_informer_store(s->unbound), vigil_text(key));
+    const struct vigil_object *node = pod && !is_going(pod) ? choose(s, pod) : NULL;
     int e = 0;
-    if (pod && !is_going(pod)) {
-        node = choose(s, pod);
-        if (node)
-            e = bind_pod(s, pod, node, &err);
-        else
-            e = VIGIL_E_BUSY;
-    }
+    if (node)
+        e = bind_pod(s, pod, node, &err);
+    else if (pod && !is_going(pod))
+        e = VIGIL_E_BUSY;                                /* later, perhaps */
     if (e == VIGIL_E_NOT_FOUND || e == VIGIL_E_CONFLICT) /* it went away, or has a node: S3 */
         e = 0;
     if (e < 0)
@@ -206,27 +188,22 @@ static int schedule(struct scheduler *s, const char *key)
 static void *work(void *arg)
 {
     struct scheduler *s = arg;
-    char key[KEY_SIZE];
     if (vigil_informer_wait_sync(s->unbound, 0) < 0 || vigil_informer_wait_sync(s->bound, 0) < 0 ||
         vigil_informer_wait_sync(s->nodes, 0) < 0 || vigil_informer_wait_sync(s->leases, 0) < 0)
         return NULL;
     say("at work");
-    while (vigil_workqueue_get(s->queue, key, sizeof(key), 0) >= 0) {
-        if (schedule(s, key) < 0)
-            vigil_workqueue_add_limited(s->queue, vigil_text(key));
-        else
-            vigil_workqueue_forget(s->queue, vigil_text(key));
-        vigil_workqueue_done(s->queue, vigil_text(key));
-    }
+    work_off(s->queue, schedule, s);
     return NULL;
 }
 
 static void start(struct scheduler *s)
 {
+    static struct interest in_unbound = {.changed = unbound_changed},
+                           in_bound = {.changed = bound_changed},
+                           in_nodes = {.changed = node_changed},
+                           in_leases = {.changed = lease_changed};
     const struct vigil_index by_node = {.name = BY_NODE, .fn = index_by_node};
-    struct vigil_informer_opts o = {
-        .size = sizeof(o), .resource = &vigil_pods, .indexes = &by_node, .n_indexes = 1};
-    struct vigil_handler h = {sizeof(h), .on_add = is_bound, .arg = s};
+    struct vigil_informer_opts o = {.size = sizeof(o), .resource = &vigil_pods};
     const struct vigil_workqueue_opts limits = {.size = sizeof(limits), .max_delay_ms = 5000};
     struct vigil_error err;
     if (vigil_workqueue_new(&limits, &s->queue, &err) < 0 ||
@@ -234,19 +211,18 @@ static void start(struct scheduler *s)
         vigil_expiring_new(NODE_ALIVE_MS, &s->alive, &err) < 0 ||
         vigil_recorder_new(s->client, "scheduler", &s->events, &err) < 0)
         die("start", &err);
-    o.field_selector = "spec.nodeName!=";
-    s->bound = informer_with(s->client, &o, &h);
-    o = (struct vigil_informer_opts){.size = sizeof(o), .resource = &vigil_pods};
+    in_unbound.arg = in_bound.arg = in_nodes.arg = in_leases.arg = s;
     o.field_selector = "spec.nodeName=";
-    h = (struct vigil_handler){sizeof(h), to_bind, to_bind_changed, .arg = s};
-    s->unbound = informer_with(s->client, &o, &h);
+    s->unbound = informer_with(s->client, &o, &in_unbound);
+    o.field_selector = "spec.nodeName!=";
+    o.indexes = &by_node;
+    o.n_indexes = 1;
+    s->bound = informer_with(s->client, &o, &in_bound);
     o = (struct vigil_informer_opts){.size = sizeof(o), .resource = &vigil_nodes};
-    h = (struct vigil_handler){sizeof(h), node_added, node_changed, .arg = s};
-    s->nodes = informer_with(s->client, &o, &h);
-    o = (struct vigil_informer_opts){.size = sizeof(o), .resource = &vigil_leases};
+    s->nodes = informer_with(s->client, &o, &in_nodes);
+    o.resource = &vigil_leases;
     o.ns = "kube-node-lease";
-    h = (struct vigil_handler){sizeof(h), lease_added, lease_renewed, .arg = s};
-    s->leases = informer_with(s->client, &o, &h);
+    s->leases = informer_with(s->client, &o, &in_leases);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 """install.py - libvigil as it is installed: its files, its headers alone in C and C++, the symbols
-it shows, and the README's program, built by pkg-config and by CMake and run against vigild.
+it shows, and the README's program, taken from its text, built by pkg-config and by CMake and run
+against vigild. The other programs of examples/ are built from the installed library too.
 
 Called with vigild, the build directory, cmake, the compiler, and the sanitizer of the build. With
 --write instead it writes symbols.txt anew from the shared library that follows."""
@@ -14,7 +15,9 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "vigild"))
 from vigild import Case, check, equal, wait_for  # noqa: E402
 
 SYMBOLS = os.path.join(HERE, "symbols.txt")
-HELLO = os.path.join(ROOT, "examples", "hello_informer.c")
+EXAMPLES = os.path.join(ROOT, "examples")
+HELLO = os.path.join(EXAMPLES, "hello_informer.c")
+HELLO_LINES_MAX = 40
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 CMAKE = """cmake_minimum_required(VERSION 3.25)
 project(hello C)
@@ -84,13 +87,32 @@ def pod(name):
             "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
-def build_pkg_config(cc, flags, libdir, out, is_static=False):
+def test_readme():
+    """The program in the README is the one of examples/, and short."""
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
+        readme = f.read().split("\n")
+    with open(HELLO, encoding="utf-8") as f:
+        hello = f.read().rstrip("\n").split("\n")
+    check(len(hello) <= HELLO_LINES_MAX, f"hello_informer.c has {len(hello)} lines")
+    first = readme.index("    " + hello[0])
+    text = [line[4:] for line in readme[first:first + len(hello)]]
+    equal(text, hello, "the program in the README")
+
+
+def build_examples(cc, flags, libdir, case):
+    """Each as examples/README.md says: its .c files, and pkg-config."""
+    for name, *more in (("replicaset_controller",), ("scheduler",), ("node_agent", "pod_sources")):
+        sources = [os.path.join(EXAMPLES, part + ".c") for part in (name, *more)]
+        build_pkg_config(cc, flags, libdir, case.path(name), sources=sources)
+
+
+def build_pkg_config(cc, flags, libdir, out, is_static=False, sources=(HELLO,)):
     env = {**os.environ, "PKG_CONFIG_PATH": libdir + "/pkgconfig"}
     words = run("pkg-config", "--cflags", "--libs", "libvigil", env=env).split()
     if is_static:  # the archive of ours; below it the shared libraries that it needs
         words = [libdir + "/libvigil.a" if w == "-lvigil" else w for w in words]
         words += run("pkg-config", "--libs", "libuv", "libcurl", "yaml-0.1").split() + ["-lm"]
-    run(cc, *STRICT, *flags, HELLO, *words, "-o", out)
+    run(cc, *STRICT, *flags, *sources, *words, "-o", out)
     return out
 
 
@@ -114,6 +136,8 @@ def main(vigild, build, cmake, cc, sanitizer):
         libdir = os.path.dirname(glob.glob(prefix + "/**/libvigil.so", recursive=True)[0])
         test_symbols(libdir + "/libvigil.so")
         test_headers(cc, prefix + "/include")
+        test_readme()
+        build_examples(cc, flags, libdir, case)
         programs = [build_pkg_config(cc, flags, libdir, case.path("shared")),
                     build_pkg_config(cc, flags, libdir, case.path("static"), is_static=True),
                     build_cmake(case, cmake, cc, flags, prefix)]
