@@ -27,6 +27,7 @@ struct vg_net_address;
 #define VG_CONN_OUT_MAX (128u * 1024u)
 
 struct vg_codec_ops {
+    const struct vg_exchange_ops *exchange; /* how its exchanges are answered */
     /* Bytes arrived. They are borrowed; all are taken. A codec that cannot go on answers what it
      * can and calls vg_conn_finish or vg_conn_close. */
     void (*receive)(struct vg_codec *c, const char *p, size_t n);

@@ -14,6 +14,11 @@ static const struct vg_http_handler *handler_of(const struct vg_http_exchange *x
     return x->conn->server->handler;
 }
 
+static const struct vg_exchange_ops *ops_of(const struct vg_http_exchange *x)
+{
+    return x->conn->codec->ops->exchange;
+}
+
 /* Can still be answered. */
 static bool is_open(const struct vg_http_exchange *x)
 {
@@ -39,6 +44,11 @@ int vg_exchange_body(struct vg_http_exchange *x, const char *p, size_t n)
     if (x->has_responded || x->is_aborted || !x->req)
         return 0;
     return vg_buf_append(&x->req->body, p, n);
+}
+
+size_t vg_exchange_body_size(const struct vg_http_exchange *x)
+{
+    return x->req ? x->req->body.n : 0;
 }
 
 void vg_exchange_request(struct vg_http_exchange *x)
@@ -173,7 +183,7 @@ int vg_http_respond(struct vg_http_exchange *x, const struct vg_http_head *head)
     x->has_no_body = x->is_head_request || status_has_no_body(head->status);
     x->is_watch = head->is_watch;
     x->left = head->length;
-    int r = x->ops->respond(x, head);
+    int r = ops_of(x)->respond(x, head);
     if (r < 0)
         vg_http_abort(x);
     else
@@ -206,7 +216,7 @@ int vg_http_write(struct vg_http_exchange *x, const struct vg_slice *v, size_t n
         }
         x->left -= total;
     }
-    int r = x->ops->write(x, v, n, pin);
+    int r = ops_of(x)->write(x, v, n, pin);
     if (r < 0) {
         vg_http_abort(x);
         return r;
@@ -225,7 +235,7 @@ void vg_http_end(struct vg_http_exchange *x)
         return;
     }
     x->has_ended = true;
-    x->ops->end(x);
+    ops_of(x)->end(x);
     vg_conn_dirty(x->conn);
 }
 
@@ -234,7 +244,7 @@ void vg_http_abort(struct vg_http_exchange *x)
     if (!is_open(x))
         return;
     x->is_aborted = true;
-    x->ops->abort(x);
+    ops_of(x)->abort(x);
     vg_conn_dirty(x->conn);
 }
 
@@ -244,7 +254,7 @@ int vg_http_accept_websocket(struct vg_http_exchange *x, const char *protocol, b
         return VIGIL_E_CANCELED;
     x->has_responded = x->is_websocket = x->is_watch = true;
     x->left = VG_HTTP_STREAMED;
-    int r = x->ops->accept_websocket(x, protocol, is_binary);
+    int r = ops_of(x)->accept_websocket(x, protocol, is_binary);
     if (r < 0)
         vg_http_abort(x);
     else

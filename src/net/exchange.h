@@ -6,10 +6,10 @@
  *   CLOSED    on_closed came                                vg_exchange_closed
  *
  * and beside it, how far the answer is: not begun, head sent, ended. A codec embeds an exchange in
- * its own struct and gives it ops; http.h's functions check what callers must obey, keep the flags
- * and call the ops. Rules: C1 to C3 of conn_int.h.
- * The text of a request lies in one buffer, names in lower case; it goes back to the server for the
- * next request when it is released. Thread: the loop's. */
+ * its own struct and its codec has ops for it; http.h's functions check what callers must obey,
+ * keep the flags and call the ops. Rules: C1 to C3 of conn_int.h. The text of a request lies in one
+ * buffer, names in lower case; it goes back to the server for the next request when it is released.
+ * Thread: the loop's. */
 #ifndef VG_NET_EXCHANGE_H
 #define VG_NET_EXCHANGE_H
 
@@ -47,24 +47,29 @@ struct vg_pace {
     uint64_t bytes;    /* taken since since_ns */
 };
 
+/* An idle watch consists of one of these and what its codec adds: so the flags are bits. */
 struct vg_http_exchange {
-    const struct vg_exchange_ops *ops;
-    struct vg_conn *conn;
+    struct vg_conn *conn; /* its codec's ops have those of the exchange */
     void *user;
     struct vg_net_request *req; /* NULL: released */
     size_t unsent;              /* bytes queued that the socket has not taken */
     uint64_t left;              /* of the announced length; VG_HTTP_STREAMED */
     struct vg_pace pace;        /* of the answer; while the body arrives, of the body */
-    enum vg_exchange_state state;
-    bool is_head_request, has_no_body; /* HEAD; HEAD, 204 or 304 */
-    bool is_watch, is_websocket;
-    bool has_responded, has_ended, is_aborted, is_full;
-    bool did_refuse; /* the answer is the connection's own */
+    uint8_t state;              /* enum vg_exchange_state */
+    bool is_head_request : 1;
+    bool has_no_body : 1; /* HEAD, 204 or 304 */
+    bool is_watch : 1;
+    bool is_websocket : 1;
+    bool has_responded : 1;
+    bool has_ended : 1;
+    bool is_aborted : 1;
+    bool is_full : 1;
+    bool did_refuse : 1; /* the answer is the connection's own */
 };
 
 /* ---- building the request ---- */
 
-/* Begin: x is zeroed but for ops and conn. 0, -ENOMEM. */
+/* Begin: x is zeroed but for conn. 0, -ENOMEM. */
 VG_CHECK int vg_exchange_begin(struct vg_http_exchange *x, enum vg_http_carrier carrier);
 /* Pieces of the head, in any sizes. 0; -ENOMEM; VIGIL_E_TOO_LARGE: over head_bytes or head_fields
  * (431). A field is its name pieces, its value pieces, and end_field. */
@@ -86,6 +91,7 @@ void vg_exchange_seal(struct vg_http_exchange *x);
 bool vg_exchange_head(struct vg_http_exchange *x);
 /* A piece of the body. 0; -ENOMEM; VIGIL_E_TOO_LARGE: over body_bytes. Dropped once answered. */
 VG_CHECK int vg_exchange_body(struct vg_http_exchange *x, const char *p, size_t n);
+size_t vg_exchange_body_size(const struct vg_http_exchange *x); /* collected so far */
 /* The request is whole: on_request, unless on_head answered. */
 void vg_exchange_request(struct vg_http_exchange *x);
 /* The connection answers by itself: 400, 408, 413, 431 ..., by handler->refuse. Only before

@@ -297,6 +297,7 @@ static void free_h1(struct vg_codec *c)
 }
 
 static const struct vg_codec_ops ops = {
+    .exchange = &vg_h1_exchange_ops,
     .receive = receive,
     .received_end = received_end,
     .fill = fill,
@@ -314,7 +315,7 @@ int vg_h1_new(struct vg_conn *conn, struct vg_codec **ret_codec)
     if (!h)
         return -ENOMEM;
     h->codec = (struct vg_codec){.ops = &ops, .conn = conn};
-    h->x = (struct vg_http_exchange){.ops = &vg_h1_exchange_ops, .conn = conn};
+    h->x = (struct vg_http_exchange){.conn = conn};
     h->preface = conn->tls ? NOT_H2 : 0;
     wait_for_request(h, VG_MIN(limits_of(h)->idle_ms, limits_of(h)->head_ms));
     *ret_codec = &h->codec;

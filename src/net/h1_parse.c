@@ -167,7 +167,7 @@ static const llhttp_settings_t settings = {
 int vg_h1_begin(struct vg_h1 *h)
 {
     struct vg_conn *conn = h->codec.conn;
-    h->x = (struct vg_http_exchange){.ops = &vg_h1_exchange_ops, .conn = conn};
+    h->x = (struct vg_http_exchange){.conn = conn};
     int r = vg_exchange_begin(&h->x, VG_HTTP_1_1);
     if (r < 0)
         return r;

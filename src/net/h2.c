@@ -7,7 +7,7 @@
 #include "h2_int.h"
 
 /* Not known before nghttp2 has handed out the frame that ends the stream. */
-#define POSITION_UNKNOWN UINT64_MAX
+#define POSITION_UNKNOWN INT64_MAX
 
 static struct vg_h2 *of(struct vg_codec *c)
 {
@@ -22,12 +22,10 @@ void vg_h2_stream_gone(struct vg_h2_stream *s, int err)
     if (s->is_gone)
         return;
     vg_h2_body_done(s);
-    vg_h2_unready(s);
     s->is_gone = true;
-    s->end_err = err;
-    s->at = err < 0 ? 0 : POSITION_UNKNOWN;
+    s->at = err < 0 ? err : POSITION_UNKNOWN;
     vg_outq_done(&s->out);
-    vg_list_remove(&s->slow);
+    vg_h2_stream_to(s, &h->quiet);
     vg_list_remove(&s->turn);
     if (err < 0)
         vg_list_push_front(&h->ended, &s->turn);
@@ -64,11 +62,10 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 static void stream_free(struct vg_h2_stream *s, int err)
 {
     struct vg_h2 *h = vg_h2_of(s);
-    if (err == 0 && s->moved > 0)
-        vg_exchange_sent(&s->x, s->moved);
+    if (err == 0 && s->x.unsent > 0) /* all of it has moved, and left */
+        vg_exchange_sent(&s->x, s->x.unsent);
     vg_exchange_closed(&s->x, err);
     vg_list_remove(&s->turn);
-    vg_list_remove(&s->slow);
     vg_list_remove(&s->link);
     vg_outq_done(&s->out);
     vg_free(s);
@@ -83,7 +80,7 @@ static void settle(struct vg_h2 *h)
 {
     if (h->is_out_of_memory)
         vg_conn_close(h->codec.conn, -ENOMEM);
-    uint64_t end = h->n_sent + h->codec.conn->out.n;
+    int64_t end = (int64_t)(h->n_sent + h->codec.conn->out.n);
     for (struct vg_list *n = h->ended.prev; n != &h->ended; n = n->prev) {
         struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, turn);
         if (s->at != POSITION_UNKNOWN)
@@ -92,9 +89,9 @@ static void settle(struct vg_h2 *h)
     }
     while (!vg_list_is_empty(&h->ended)) {
         struct vg_h2_stream *s = VG_CONTAINER_OF(h->ended.next, struct vg_h2_stream, turn);
-        if (s->at > h->n_sent)
+        if (s->at > (int64_t)h->n_sent)
             break;
-        stream_free(s, s->end_err);
+        stream_free(s, (int)VG_MIN(s->at, 0));
     }
 }
 
@@ -147,18 +144,27 @@ static void pump(struct vg_h2 *h)
     }
 }
 
-/* The last GOAWAY has been said and no stream is left, or none counts any more. */
-static void bow_out(struct vg_h2 *h)
+static void give_up(struct vg_h2 *h, struct vg_list *list)
 {
-    if (h->codec.conn->is_finishing)
-        return;
-    VG_LIST_FOREACH_SAFE (n, &h->streams) {
+    VG_LIST_FOREACH_SAFE (n, list) {
         struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, link);
         if (s->is_gone)
             continue;
         nghttp2_session_set_stream_user_data(h->session, s->id, NULL);
         vg_h2_stream_gone(s, VIGIL_E_CANCELED);
     }
+}
+
+/* The last GOAWAY has been said and no stream is left, or none counts any more. */
+static void bow_out(struct vg_h2 *h)
+{
+    if (h->codec.conn->is_finishing)
+        return;
+    /* in_line first: those who are given up there let nobody else move on. */
+    give_up(h, &h->in_line);
+    give_up(h, &h->receiving);
+    give_up(h, &h->waiting);
+    give_up(h, &h->quiet);
     settle(h);
     vg_conn_finish(h->codec.conn);
 }
@@ -274,11 +280,14 @@ static bool is_idle(const struct vg_codec *c)
 static void closed(struct vg_codec *c, int err)
 {
     struct vg_h2 *h = of(c);
-    while (!vg_list_is_empty(&h->streams)) {
-        struct vg_h2_stream *s = VG_CONTAINER_OF(h->streams.next, struct vg_h2_stream, link);
-        s->is_gone = true;
-        stream_free(s, s->end_err < 0 ? s->end_err : err < 0 ? err : VIGIL_E_CANCELED);
-    }
+    struct vg_list *lists[] = {&h->quiet, &h->receiving, &h->in_line, &h->waiting};
+    for (size_t i = 0; i < VG_ARRAY_LEN(lists); i++)
+        while (!vg_list_is_empty(lists[i])) {
+            struct vg_h2_stream *s = VG_CONTAINER_OF(lists[i]->next, struct vg_h2_stream, link);
+            bool has_failed = s->is_gone && s->at < 0;
+            s->is_gone = true;
+            stream_free(s, has_failed ? (int)s->at : err < 0 ? err : VIGIL_E_CANCELED);
+        }
 }
 
 static void h2_free(struct vg_codec *c)
@@ -290,6 +299,7 @@ static void h2_free(struct vg_codec *c)
 }
 
 static const struct vg_codec_ops ops = {
+    .exchange = &vg_h2_exchange_ops,
     .receive = receive,
     .received_end = received_end,
     .fill = fill,
@@ -386,7 +396,7 @@ int vg_h2_new(struct vg_conn *conn, struct vg_codec **ret_codec)
     if (!h)
         return -ENOMEM;
     h->codec = (struct vg_codec){&ops, conn};
-    struct vg_list *lists[] = {&h->streams,   &h->touched, &h->ended,
+    struct vg_list *lists[] = {&h->quiet,     &h->touched, &h->ended,
                                &h->receiving, &h->in_line, &h->waiting};
     for (size_t i = 0; i < VG_ARRAY_LEN(lists); i++)
         vg_list_init(lists[i]);

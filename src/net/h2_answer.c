@@ -1,7 +1,8 @@
 /* h2_answer.c - answers on HTTP/2 streams.
- * What a handler writes waits in the stream's queue. When nghttp2 decides that a stream may send
- * (windows open, its turn among the others) it asks how much; then 9 bytes of frame header and the
- * slices themselves go to the connection's queue, uncopied. */
+ * What a handler writes waits in the stream's queue, and nghttp2 is given a DATA item for it. When
+ * nghttp2 decides that a stream may send (windows open, its turn among the others) it asks how
+ * much; then 9 bytes of frame header and the slices themselves go to the connection's queue,
+ * uncopied. A frame that empties the queue ends the item, though not the stream (S4). */
 #include <stdio.h>
 #include <strings.h>
 
@@ -41,24 +42,32 @@ static bool is_hop_field(struct vg_slice name)
     return false;
 }
 
+/* Values that do not come again would only push others out of the client's table, and out of ours,
+ * which holds all of it. */
+static bool is_fleeting(struct vg_slice name)
+{
+    return name.n == strlen("audit-id") && strncasecmp(name.p, "audit-id", name.n) == 0;
+}
+
 static size_t put_fields(struct vg_h2_stream *s, const struct vg_http_head *head, nghttp2_nv *nv)
 {
     size_t n = 0;
     nv[n++] = pair(VG_SLICE_LIT("date"), vg_net_date(s->x.conn->server));
-    for (size_t i = 0; i < head->n_fields; i++)
-        if (!is_hop_field(head->fields[i].name))
-            nv[n++] = pair(head->fields[i].name, head->fields[i].value);
+    nv[0].flags = NGHTTP2_NV_FLAG_NO_INDEX;
+    for (size_t i = 0; i < head->n_fields; i++) {
+        struct vg_slice name = head->fields[i].name;
+        if (is_hop_field(name))
+            continue;
+        nv[n] = pair(name, head->fields[i].value);
+        nv[n++].flags = is_fleeting(name) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
+    }
     return n;
 }
-
-static ssize_t read_data(nghttp2_session *session, int32_t id, uint8_t *buf, size_t max,
-                         uint32_t *flags, nghttp2_data_source *source, void *arg);
 
 /* nghttp2 copies names (in lower case) and values. */
 static int submit_head(struct vg_h2_stream *s, const struct vg_http_head *head, nghttp2_nv *nv)
 {
     char status[4], length[24];
-    nghttp2_data_provider body = {.read_callback = read_data};
     nv[0] = pair(VG_SLICE_LIT(":status"),
                  vg_slice(status, (size_t)snprintf(status, sizeof(status), "%03u",
                                                    (unsigned)head->status % 1000u)));
@@ -67,7 +76,7 @@ static int submit_head(struct vg_h2_stream *s, const struct vg_http_head *head, 
         int len = snprintf(length, sizeof(length), "%llu", (unsigned long long)head->length);
         nv[n++] = pair(VG_SLICE_LIT("content-length"), vg_slice(length, (size_t)len));
     }
-    int r = nghttp2_submit_response(vg_h2_of(s)->session, s->id, nv, n, &body);
+    int r = nghttp2_submit_headers(vg_h2_of(s)->session, 0, s->id, NULL, nv, n, NULL);
     return r == 0 ? 0 : -ENOMEM;
 }
 
@@ -90,13 +99,17 @@ static int respond(struct vg_http_exchange *x, const struct vg_http_head *head)
 
 /* ---- bodies ---- */
 
-static void resume(struct vg_h2_stream *s)
+static ssize_t read_data(nghttp2_session *session, int32_t id, uint8_t *buf, size_t max,
+                         uint32_t *flags, nghttp2_data_source *source, void *arg);
+
+/* There is something to send: bytes, or the end. */
+static void want_turn(struct vg_h2_stream *s)
 {
-    if (!s->is_ready)
-        vg_h2_of(s)->n_ready++;
-    s->is_ready = true;
-    if (s->is_deferred && nghttp2_session_resume_data(vg_h2_of(s)->session, s->id) == 0)
-        s->is_deferred = false;
+    static const nghttp2_data_provider body = {.read_callback = read_data};
+    struct vg_h2 *h = vg_h2_of(s);
+    if (!s->has_item && nghttp2_submit_data(h->session, NGHTTP2_FLAG_END_STREAM, s->id, &body) < 0)
+        vg_conn_close(h->codec.conn, -ENOMEM);
+    s->has_item = true;
     touch(s);
 }
 
@@ -109,14 +122,14 @@ static int write_body(struct vg_http_exchange *x, const struct vg_slice *v, size
         return VIGIL_E_CANCELED;
     int r = vg_outq_put(&s->out, v, n, pin);
     x->unsent += s->out.n - had;
-    resume(s);
+    want_turn(s);
     return r;
 }
 
 static void end(struct vg_http_exchange *x)
 {
     if (!of(x)->is_gone)
-        resume(of(x));
+        want_turn(of(x));
 }
 
 static void abort_answer(struct vg_http_exchange *x)
@@ -143,12 +156,8 @@ static ssize_t read_data(nghttp2_session *session, int32_t id, uint8_t *buf, siz
     if (!s)
         return NGHTTP2_ERR_DEFERRED; /* its reset is on the way */
     size_t n = VG_MIN(s->out.n, max);
-    if (n == 0 && !s->x.has_ended) {
-        s->is_deferred = true;
-        return NGHTTP2_ERR_DEFERRED;
-    }
-    if (n == s->out.n && s->x.has_ended)
-        *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (n == s->out.n)
+        *flags |= NGHTTP2_DATA_FLAG_EOF | (s->x.has_ended ? 0 : NGHTTP2_DATA_FLAG_NO_END_STREAM);
     *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
     return (ssize_t)n;
 }
@@ -167,15 +176,10 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     if (vg_outq_copy(out, head, 9) < 0 || vg_outq_move(&s->out, n, out) < 0)
         return NGHTTP2_ERR_CALLBACK_FAILURE; /* half a frame: the connection is lost */
-    s->moved += n;
+    s->has_item = s->out.n > 0;              /* as read_data said */
     if (vg_list_is_empty(&s->turn))
         vg_list_push_back(&h->touched, &s->turn);
-    if (s->out.n == 0)
-        vg_h2_unready(s);
-    /* With nothing left to send, nghttp2 is stopped before it asks this stream again and defers it:
-     * the next event finds it in the queue. */
-    bool is_last = h->n_ready == 0 && !s->x.has_ended;
-    return is_last || !vg_conn_has_room(h->codec.conn) ? NGHTTP2_ERR_PAUSE : 0;
+    return vg_conn_has_room(h->codec.conn) ? 0 : NGHTTP2_ERR_PAUSE;
 }
 
 /* An answer that ends before its request has ended makes the rest of the request pointless. */
@@ -215,15 +219,15 @@ static void keep_pace(struct vg_h2_stream *s)
     if (s->out.n == 0) {
         vg_pace_stop(&s->x.pace);
         if (s->is_waiting)
-            vg_list_remove(&s->slow);
+            vg_h2_stream_to(s, &h->quiet);
         s->is_waiting = false;
         return;
     }
     uint64_t now = vg_conn_now(h->codec.conn);
     vg_pace_wait(&s->x.pace, now);
-    vg_pace_moved(&s->x.pace, s->moved, now);
+    vg_pace_moved(&s->x.pace, vg_h2_moved(s), now);
     if (!s->is_waiting)
-        vg_list_push_back(&h->waiting, &s->slow);
+        vg_h2_stream_to(s, &h->waiting);
     s->is_waiting = true;
     vg_conn_alarm(h->codec.conn, pace_due(s));
 }
@@ -239,8 +243,7 @@ void vg_h2_tell_progress(struct vg_h2 *h)
     while ((n = vg_list_pop_front(&round))) {
         struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, turn);
         keep_pace(s);
-        size_t moved = s->moved;
-        s->moved = 0;
+        size_t moved = vg_h2_moved(s);
         if (moved > 0)
             vg_exchange_sent(&s->x, moved);
     }
@@ -250,7 +253,7 @@ void vg_h2_answer_tick(struct vg_h2 *h, uint64_t now_ns)
 {
     struct vg_conn *conn = h->codec.conn;
     VG_LIST_FOREACH_SAFE (n, &h->waiting) {
-        struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, slow);
+        struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, link);
         uint64_t due = pace_due(s);
         if (due > now_ns) {
             vg_conn_alarm(conn, due);

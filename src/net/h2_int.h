@@ -4,12 +4,15 @@
  *   h2_answer.c  what we send: heads, DATA frames, ends
  *
  * nghttp2 keeps the protocol; it is fed and asked for frames, and does no I/O. Invariants:
- *   S1 a stream is in h2->streams from its first HEADERS until on_closed; nghttp2 knows it by its
- *      user data unless is_gone (reset, closed or given up), and then never sees it again.
+ *   S1 a stream is in one of h2's lists (quiet, receiving, in_line, waiting) from its first HEADERS
+ *      until on_closed; nghttp2 knows it by its user data unless is_gone (reset, closed or given
+ *      up), and then never sees it again.
  *   S2 handlers are called when nghttp2 runs (on_head, on_request) or after it ran (on_progress,
  *      on_drained, on_closed), but nghttp2 is never entered twice: what they call only submits.
  *   S3 bytes wait with their stream until the windows and the connection have room; a stream whose
- *      window is shut costs the others nothing. */
+ *      window is shut costs the others nothing.
+ *   S4 nghttp2 has a DATA item of a stream only while the stream has something to send: an idle
+ *      watch costs no item. */
 #ifndef VG_NET_H2_INT_H
 #define VG_NET_H2_INT_H
 
@@ -32,42 +35,40 @@
 /* 1 s: how long a client has after the shutdown notice until no new stream is taken. */
 #define VG_H2_NOTICE_NS VG_NS_PER_S
 
+/* Ten thousand watches are ten thousand of these: what can be told from elsewhere is not kept. */
 struct vg_h2_stream {
     struct vg_http_exchange x; /* first */
     struct vg_outq out;        /* DATA to come */
-    struct vg_list link;       /* h2->streams */
+    struct vg_list link;       /* S1 */
     struct vg_list turn;       /* h2->touched or h2->ended */
-    struct vg_list slow;       /* h2->receiving, h2->in_line or h2->waiting */
-    uint64_t at;               /* receiving: the last piece; ended: position in the output */
-    size_t n_body;             /* received */
-    size_t moved;              /* bytes that went to the connection and were not told of */
+    /* Receiving: when the last piece came. Gone: where the output has its last byte, which
+     * on_closed waits for; or, negative, the error that on_closed will be told, which waits for
+     * nothing. */
+    int64_t at;
     int32_t id;
-    int end_err;          /* with is_gone: what on_closed will be told */
-    bool is_gone;         /* S1 */
-    bool is_ready;        /* counted in h2->n_ready */
-    bool is_deferred;     /* nghttp2 does not ask for DATA until it is resumed */
-    bool is_too_large;    /* the head; 431 */
-    bool is_connect;      /* 405 */
-    bool has_sent_head;   /* the answer's head has gone to the connection */
-    bool is_granted;      /* counted in h2->n_granted */
-    bool is_in_line;      /* waits for a grant */
-    bool is_short;        /* announced to fit into the small window */
-    bool wants_body;      /* the handler waits for it */
-    bool is_request_done; /* END_STREAM was received */
-    bool is_waiting;      /* in h2->waiting */
+    bool is_gone : 1;         /* S1 */
+    bool has_item : 1;        /* S4 */
+    bool is_too_large : 1;    /* the head; 431 */
+    bool is_connect : 1;      /* 405 */
+    bool has_sent_head : 1;   /* the answer's head has gone to the connection */
+    bool is_granted : 1;      /* counted in h2->n_granted */
+    bool is_in_line : 1;      /* waits for a grant */
+    bool is_short : 1;        /* announced to fit into the small window */
+    bool wants_body : 1;      /* the handler waits for it */
+    bool is_request_done : 1; /* END_STREAM was received */
+    bool is_waiting : 1;      /* in h2->waiting */
 };
 
 struct vg_h2 {
     struct vg_codec codec; /* first */
     nghttp2_session *session;
-    struct vg_list streams;
+    struct vg_list quiet;     /* streams that are in none of the three lists below */
     struct vg_list touched;   /* were written to, or moved bytes, since the handlers were told */
     struct vg_list ended;     /* on_closed comes when the output has left up to their position */
     struct vg_list receiving; /* bodies, the one that was quiet for the longest first */
     struct vg_list in_line;   /* bodies that wait for a grant: ours to wait for, not theirs */
     struct vg_list waiting;   /* bytes wait for a window or for the connection */
     size_t n_streams, n_granted;
-    size_t n_ready;               /* streams that have something to send */
     struct vg_h2_stream *sending; /* from read callback to send callback */
     uint64_t n_sent;              /* bytes that left the connection */
     struct vg_pace pace;          /* of the connection's output */
@@ -90,11 +91,17 @@ static inline const struct vg_http_limits *vg_h2_limits(const struct vg_h2 *h)
     return h->codec.conn->server->limits;
 }
 
-static inline void vg_h2_unready(struct vg_h2_stream *s)
+static inline void vg_h2_stream_to(struct vg_h2_stream *s, struct vg_list *list)
 {
-    if (s->is_ready)
-        vg_h2_of(s)->n_ready--;
-    s->is_ready = false;
+    vg_list_remove(&s->link);
+    vg_list_push_back(list, &s->link);
+}
+
+/* Bytes that went to the connection and were not told of. Not for streams that are gone: what they
+ * had queued was dropped. */
+static inline size_t vg_h2_moved(const struct vg_h2_stream *s)
+{
+    return s->x.unsent - s->out.n;
 }
 
 /* nghttp2 may have something to say at the end of the turn. */

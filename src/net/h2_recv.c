@@ -51,13 +51,11 @@ static struct vg_h2_stream *stream_new(struct vg_h2 *h, int32_t id)
     struct vg_h2_stream *s = vg_new(struct vg_h2_stream);
     if (!s)
         return NULL;
-    s->x.ops = &vg_h2_exchange_ops;
     s->x.conn = conn;
     s->id = id;
     vg_outq_init(&s->out, &conn->server->pool);
     vg_list_init(&s->turn);
-    vg_list_init(&s->slow);
-    vg_list_push_back(&h->streams, &s->link);
+    vg_list_push_back(&h->quiet, &s->link);
     h->n_streams++;
     h->idle_since_ns = 0;
     return s;
@@ -124,9 +122,8 @@ static void grant(struct vg_h2_stream *s)
     s->is_granted = true;
     s->is_in_line = false;
     h->n_granted++;
-    vg_list_remove(&s->slow);
-    vg_list_push_back(&h->receiving, &s->slow);
-    s->at = vg_conn_now(h->codec.conn);
+    vg_h2_stream_to(s, &h->receiving);
+    s->at = (int64_t)vg_conn_now(h->codec.conn);
     /* A byte more than is taken, so that the limit is seen as a limit and not as a stall. */
     window = VG_MIN(window + 1, (size_t)INT32_MAX);
     if (window > VG_H2_BODY_WINDOW &&
@@ -144,8 +141,7 @@ static void want_grant(struct vg_h2_stream *s)
         return;
     }
     s->is_in_line = true;
-    vg_list_remove(&s->slow);
-    vg_list_push_back(&h->in_line, &s->slow);
+    vg_h2_stream_to(s, &h->in_line);
 }
 
 void vg_h2_body_done(struct vg_h2_stream *s)
@@ -154,13 +150,14 @@ void vg_h2_body_done(struct vg_h2_stream *s)
     if (!s->wants_body)
         return;
     s->wants_body = false;
-    vg_list_remove(&s->slow);
+    s->is_in_line = false;
+    vg_h2_stream_to(s, &h->quiet);
     if (!s->is_granted)
         return;
     s->is_granted = false;
     h->n_granted--;
     if (!vg_list_is_empty(&h->in_line))
-        grant(VG_CONTAINER_OF(h->in_line.next, struct vg_h2_stream, slow));
+        grant(VG_CONTAINER_OF(h->in_line.next, struct vg_h2_stream, link));
 }
 
 static void refuse(struct vg_h2_stream *s, int status, const char *why)
@@ -188,13 +185,11 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
         vg_h2_stream_reset(s, NGHTTP2_INTERNAL_ERROR, r);
         return 0;
     }
-    s->at = vg_conn_now(h->codec.conn);
-    s->n_body += n;
+    s->at = (int64_t)vg_conn_now(h->codec.conn);
     if (s->is_in_line)
         return 0;
-    vg_list_remove(&s->slow);
-    vg_list_push_back(&h->receiving, &s->slow);
-    if (!s->is_granted && !s->is_short && s->n_body >= VG_H2_BODY_WINDOW / 2)
+    vg_h2_stream_to(s, &h->receiving);
+    if (!s->is_granted && !s->is_short && vg_exchange_body_size(&s->x) >= VG_H2_BODY_WINDOW / 2)
         want_grant(s); /* half of the small window is used up: more may come */
     return 0;
 }
@@ -241,9 +236,9 @@ static int expect_body(struct vg_h2 *h, struct vg_h2_stream *s)
     }
     s->wants_body = true;
     s->is_short = length <= VG_H2_BODY_WINDOW;
-    s->at = vg_conn_now(h->codec.conn);
-    vg_list_push_back(&h->receiving, &s->slow);
-    vg_conn_alarm(h->codec.conn, deadline(s->at, limits->body_ms));
+    s->at = (int64_t)vg_conn_now(h->codec.conn);
+    vg_h2_stream_to(s, &h->receiving);
+    vg_conn_alarm(h->codec.conn, deadline((uint64_t)s->at, limits->body_ms));
     if (!s->is_short && length != UINT64_MAX)
         want_grant(s);
     return say_continue(h, s);
@@ -371,8 +366,8 @@ void vg_h2_recv_tick(struct vg_h2 *h, uint64_t now_ns)
     }
     vg_conn_alarm(conn, due);
     while (!vg_list_is_empty(&h->receiving)) {
-        struct vg_h2_stream *s = VG_CONTAINER_OF(h->receiving.next, struct vg_h2_stream, slow);
-        due = deadline(s->at, limits->body_ms);
+        struct vg_h2_stream *s = VG_CONTAINER_OF(h->receiving.next, struct vg_h2_stream, link);
+        due = deadline((uint64_t)s->at, limits->body_ms);
         if (due > now_ns) {
             vg_conn_alarm(conn, due);
             return;

@@ -261,6 +261,16 @@ bool vg_obj_predicate_trigger(const struct vg_obj_predicate *p, struct vg_slice 
     return get_pin(p, vg_slice(NULL, 0), p->pin_trigger, ret_value);
 }
 
+const struct vg_label_selector *vg_obj_predicate_labels(const struct vg_obj_predicate *p)
+{
+    return p->labels;
+}
+
+const struct vg_field_selector *vg_obj_predicate_fields(const struct vg_obj_predicate *p)
+{
+    return p->fields;
+}
+
 size_t vg_obj_predicate_size(const struct vg_obj_predicate *p)
 {
     return sizeof *p + p->ns.n + p->name.n + vg_label_selector_size(p->labels) +

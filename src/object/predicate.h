@@ -48,6 +48,9 @@ enum vg_obj_change vg_obj_predicate_change(const struct vg_obj_predicate *p,
                                            const struct vg_obj_header *before,
                                            const struct vg_obj_header *after);
 
+/* Borrowed; everything when there is none. */
+const struct vg_label_selector *vg_obj_predicate_labels(const struct vg_obj_predicate *p);
+const struct vg_field_selector *vg_obj_predicate_fields(const struct vg_obj_predicate *p);
 /* Bytes held, for accounting. */
 size_t vg_obj_predicate_size(const struct vg_obj_predicate *p);
 

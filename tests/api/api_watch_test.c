@@ -348,7 +348,9 @@ static void see_watch(void *arg, const struct vg_api_watch_info *info)
 {
     ++*(size_t *)arg;
     last_info = *info;
-    snprintf(last_selector, sizeof last_selector, "%.*s", VG_SLICE_ARG(info->label_selector));
+    VG_AUTO(buf) text = {0};
+    assert_int_equal(vg_label_selector_append(&text, vg_obj_predicate_labels(info->predicate)), 0);
+    snprintf(last_selector, sizeof last_selector, "%.*s", VG_SLICE_ARG(vg_buf_slice(&text)));
 }
 
 static void count_watches(struct vg_api_loop *l, void *arg)

@@ -25,6 +25,7 @@ static void must(int r, const char *what)
 
 struct request {
     struct vg_api_call call;
+    struct vg_api_ask ask;
     struct vg_target target;
     char decoded[];
 };
@@ -42,7 +43,7 @@ static struct vg_adrv_loop *loop_of(struct vg_adrv *d, struct vg_http_exchange *
 static void on_done(struct vg_api_call *call)
 {
     struct request *q = VG_CONTAINER_OF(call, struct request, call);
-    vg_arena_done(&call->arena);
+    vg_arena_done(&call->ask->arena);
     vg_free(q);
 }
 
@@ -53,6 +54,8 @@ static void answer_text(struct vg_http_exchange *x, int status, const char *text
     if (vg_http_respond(x, &head) == 0 && vg_http_write(x, &body, 1, NULL) >= 0)
         vg_http_end(x);
 }
+
+static const struct vg_api_call_ops call_ops = {.done = on_done};
 
 static void on_request(struct vg_http_exchange *x, void *arg)
 {
@@ -70,12 +73,13 @@ static void on_request(struct vg_http_exchange *x, void *arg)
     }
     q->call = (struct vg_api_call){.x = x,
                                    .loop = loop_of(d, x)->api,
-                                   .target = &q->target,
+                                   .ask = &q->ask,
                                    .user = &everybody,
                                    .audit_id = "00000000-0000-0000-0000-000000000000",
                                    .started_ns = vg_clock_mono_ns(vg_clock_system()),
-                                   .done = on_done};
-    vg_arena_init(&q->call.arena, 0, 0);
+                                   .ops = &call_ops};
+    q->ask = (struct vg_api_ask){.target = &q->target};
+    vg_arena_init(&q->call.ask->arena, 0, 0);
     vg_http_set_user(x, q);
     vg_api_serve(&q->call);
 }

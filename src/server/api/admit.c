@@ -72,7 +72,7 @@ void vg_admit_start(struct vg_admit *a)
 int vg_admit_verdict(const struct vg_admit *a, const struct vg_kind *kind, struct vg_slice name,
                      struct vg_api_status *ret_status)
 {
-    struct vg_arena *arena = &a->call->arena;
+    struct vg_arena *arena = &a->call->ask->arena;
     if (a->err < 0) {
         vg_status_from_err(arena, ret_status, a->err, vg_err_text(a->err));
         return VIGIL_E_INVALID;

@@ -95,7 +95,7 @@ void vg_api_loop_drain(struct vg_api_loop *l)
 
 bool vg_api_loop_is_idle(const struct vg_api_loop *l)
 {
-    return vg_list_is_empty(&l->calls);
+    return vg_list_is_empty(&l->calls) && vg_list_is_empty(&l->watches);
 }
 
 struct vg_cache_port *vg_api_loop_port(struct vg_api_loop *l)
@@ -108,16 +108,15 @@ struct vg_cache_port *vg_api_loop_port(struct vg_api_loop *l)
 static void bring_done(struct vg_mail *mail)
 {
     struct vg_api_call *call = VG_CONTAINER_OF(mail, struct vg_api_call, mail);
-    call->done(call);
+    call->ops->done(call);
 }
 
 static void leave(struct vg_api_call *call)
 {
     if (call->link.next)
         vg_list_remove(&call->link);
-    if (call->deadline)
-        vg_timer_stop(call->loop->loop, call->deadline);
-    call->deadline = NULL;
+    if (call->ask && call->ask->deadline)
+        vg_timer_stop(call->loop->loop, vg_steal(call->ask->deadline));
     call->op = NULL;
 }
 
@@ -150,7 +149,7 @@ void vg_api_on_closed(struct vg_api_call *call, int err)
         call->is_finished = true;
         leave(call);
     }
-    call->done(call);
+    call->ops->done(call);
 }
 
 void vg_api_on_drained(struct vg_api_call *call)
@@ -178,7 +177,7 @@ static void expire(struct vg_timer *timer)
     struct vg_api_status status;
     if (call->is_answered)
         return; /* its body is on its way; how slowly is the connection's business */
-    vg_status_timeout(&call->arena, &status,
+    vg_status_timeout(&call->ask->arena, &status,
                       "request did not complete within the allotted timeout");
     vg_call_answer_early(call, &status);
 }
@@ -186,29 +185,29 @@ static void expire(struct vg_timer *timer)
 static int start_deadline(struct vg_api_call *call, struct vg_api_status *ret_status)
 {
     uint64_t ms = call->loop->api->opts.request_timeout_ms;
-    struct vg_slice text = vg_query_get(call->target, "timeout");
+    struct vg_slice text = vg_query_get(call->ask->target, "timeout");
     if (text.n) {
         struct vg_slice why;
         int64_t ns;
-        int r = vg_duration_parse(&call->arena, text, &ns, &why);
+        int r = vg_duration_parse(&call->ask->arena, text, &ns, &why);
         if (r == VIGIL_E_INVALID)
-            vg_status_bad_request(&call->arena, ret_status,
+            vg_status_bad_request(&call->ask->arena, ret_status,
                                   "invalid timeout specified in the request URL - %.*s",
                                   VG_SLICE_ARG(why));
         else if (r < 0)
-            vg_status_from_err(&call->arena, ret_status, r, NULL);
+            vg_status_from_err(&call->ask->arena, ret_status, r, NULL);
         if (r < 0)
             return r;
         uint64_t wanted = ns > 0 ? (uint64_t)ns / VG_NS_PER_MS : ms;
         ms = VG_MIN(ms, VG_MAX(wanted, 1));
     }
-    struct deadline *d = vg_arena_new(&call->arena, struct deadline);
+    struct deadline *d = vg_arena_new(&call->ask->arena, struct deadline);
     if (!d) {
-        vg_status_from_err(&call->arena, ret_status, -ENOMEM, NULL);
+        vg_status_from_err(&call->ask->arena, ret_status, -ENOMEM, NULL);
         return -ENOMEM;
     }
     *d = (struct deadline){.call = call};
-    call->deadline = &d->timer;
+    call->ask->deadline = &d->timer;
     vg_timer_start(call->loop->loop, &d->timer, ms * VG_NS_PER_MS, expire);
     return 0;
 }
@@ -228,13 +227,13 @@ static void serve_verb(struct vg_api_call *call)
         [VG_API_UPDATE] = vg_api_update, [VG_API_PATCH] = vg_api_patch,
         [VG_API_DELETE] = vg_api_delete, [VG_API_DELETECOLLECTION] = vg_api_deletecollection,
     };
-    verbs[call->target->verb](call);
+    verbs[call->ask->target->verb](call);
 }
 
 /* What can be told from method, path and Accept alone. 0: go on. */
 static int check(struct vg_api_call *call, struct vg_api_status *ret_status)
 {
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     bool is_resource = t->type == VG_TARGET_RESOURCE;
     int r = is_resource && t->verb == VG_API_WATCH ? 0 : start_deadline(call, ret_status);
     if (r < 0)
@@ -254,7 +253,7 @@ static int check(struct vg_api_call *call, struct vg_api_status *ret_status)
     struct vg_media_scope scope = {.is_list = is_list(t),
                                    .is_watch = t->verb == VG_API_WATCH,
                                    .is_transformable = !t->sub || t->sub->type != VG_SUB_SCALE};
-    return vg_media_negotiate(call->x, t, &scope, &call->arena, &call->media, ret_status);
+    return vg_media_negotiate(call->x, t, &scope, &call->ask->arena, &call->ask->media, ret_status);
 }
 
 /* A refusal is written as asked too, if it can be known how; else as indented JSON. */
@@ -262,8 +261,9 @@ static void choose_look(struct vg_api_call *call)
 {
     struct vg_media_scope scope = {.is_list = false};
     struct vg_api_status ignored;
-    if (vg_media_negotiate(call->x, call->target, &scope, &call->arena, &call->media, &ignored) < 0)
-        call->media = (struct vg_media){.type = VG_MEDIA_JSON, .is_pretty = true};
+    if (vg_media_negotiate(call->x, call->ask->target, &scope, &call->ask->arena, &call->ask->media,
+                           &ignored) < 0)
+        call->ask->media = (struct vg_media){.type = VG_MEDIA_JSON, .is_pretty = true};
 }
 
 /* Discovery lists them, because clients look for them there. */
@@ -271,8 +271,9 @@ static void refuse_unserved(struct vg_api_call *call)
 {
     struct vg_api_status status;
     vg_status_method(&status);
-    if (vg_arena_printf(&call->arena, &status.message, "vigil does not serve %s/%s yet",
-                        vg_kind_qualified(call->target->kind), call->target->sub->name) < 0)
+    if (vg_arena_printf(&call->ask->arena, &status.message, "vigil does not serve %s/%s yet",
+                        vg_kind_qualified(call->ask->target->kind),
+                        call->ask->target->sub->name) < 0)
         vg_status_no_memory(&status);
     vg_respond_status(call, &status);
 }
@@ -281,7 +282,7 @@ void vg_api_serve(struct vg_api_call *call)
 {
     struct vg_api_status status;
     vg_list_push_back(&call->loop->calls, &call->link);
-    if (call->target->type == VG_TARGET_OTHER) {
+    if (call->ask->target->type == VG_TARGET_OTHER) {
         vg_api_other(call);
         return;
     }
@@ -290,16 +291,16 @@ void vg_api_serve(struct vg_api_call *call)
         vg_respond_status(call, &status);
         return;
     }
-    if (call->target->type != VG_TARGET_RESOURCE) {
-        call->media.is_pretty = vg_media_is_pretty(call->x, call->target);
+    if (call->ask->target->type != VG_TARGET_RESOURCE) {
+        call->ask->media.is_pretty = vg_media_is_pretty(call->x, call->ask->target);
         vg_api_discover(call);
         return;
     }
-    if (call->target->sub && call->target->sub->type == VG_SUB_UNSERVED) {
+    if (call->ask->target->sub && call->ask->target->sub->type == VG_SUB_UNSERVED) {
         refuse_unserved(call);
         return;
     }
-    if (call->target->kind->deprecation)
-        vg_call_warn(call, "%s", call->target->kind->deprecation);
+    if (call->ask->target->kind->deprecation)
+        vg_call_warn(call, "%s", call->ask->target->kind->deprecation);
     serve_verb(call);
 }

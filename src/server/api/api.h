@@ -23,6 +23,7 @@ struct vg_log;
 struct vg_metrics;
 struct vg_api;
 struct vg_api_loop;
+struct vg_api_call;
 
 struct vg_api_opts {
     struct vg_storage *storage;
@@ -63,42 +64,59 @@ struct vg_api_user {
     size_t n_groups;
 };
 
-/* One request. Made by server/http, which embeds it, zeroes it, and fills the first part. */
-struct vg_api_call {
-    struct vg_http_exchange *x;
-    struct vg_api_loop *loop;
-    struct vg_target *target;       /* not looked at after settled or done */
-    const struct vg_api_user *user; /* outlives the call */
-    char audit_id[37];
-    uint64_t started_ns; /* clock's monotonic time */
+/* What is asked for, and what finding the answer takes. Apart from the call, since a watch lives on
+ * for long without it. Made by server/http, which zeroes it and fills the first part. */
+struct vg_api_ask {
+    struct vg_target *target;
+    struct vg_arena arena; /* initialised by the maker, who frees it with the ask */
     /* Lines that the head of the answer shall have beside the common ones:
      * constants, or in the arena. */
     const struct vg_http_field *extra_fields;
     size_t n_extra_fields;
+
+    /* api's own from here on. */
+    struct vg_media media; /* what the answer shall look like */
+    const char **warnings; /* texts to warn with; in the arena, as the array is */
+    size_t n_warnings;
+    struct vg_timer *deadline; /* in the arena; NULL: none */
+};
+
+/* What the maker of calls is told. */
+struct vg_api_call_ops {
     /* Exactly once: nothing of the call is under way any more, and its exchange is closed
      * (vg_api_on_closed has come). After it the call is the caller's again. Never from within
      * vg_api_serve; may come from within vg_api_on_closed. */
     void (*done)(struct vg_api_call *call);
     /* For a watch, at most once: the initial phase is over (in-flight limits end here), the request
-     * has been released. May be NULL. */
+     * has been released, and call->ask is not looked at any more: it may be freed, and call->ask
+     * set to NULL. May be NULL. */
     void (*settled)(struct vg_api_call *call);
+};
+
+/* One request. Made by server/http, which embeds it, zeroes it, and fills the first part. Every
+ * running watch has one: what is not needed to the end is in the ask. */
+struct vg_api_call {
+    struct vg_http_exchange *x;
+    struct vg_api_loop *loop;
+    struct vg_api_ask *ask;         /* not looked at after settled or done */
+    const struct vg_api_user *user; /* outlives the call */
+    const struct vg_api_call_ops *ops;
+    uint64_t started_ns; /* clock's monotonic time */
+    char audit_id[37];
 
     /* api's own from here on; zeroed by the maker. */
-    struct vg_arena arena;      /* of this request; initialised by the maker */
-    struct vg_media media;      /* what the answer shall look like */
+    bool is_closed : 1;         /* the exchange is gone: finish what runs, answer nothing */
+    bool is_answered : 1;       /* a head has left; what is said later is dropped */
+    bool is_finished : 1;       /* the verb has nothing under way any more */
+    uint16_t status_code;       /* answered, for the log and metrics; 0: not yet */
     const struct vg_api_op *op; /* the verb's state machine: what to do when storage answers,
                                  * the socket drains, the exchange closes */
     void *state;
-    int status_code; /* answered, for the log and metrics; 0: not yet */
     uint64_t bytes_out;
-    const char **warnings; /* texts to warn with; in the arena, as the array is */
-    size_t n_warnings;
-    struct vg_list link;       /* in the loop's calls */
-    struct vg_timer *deadline; /* in the arena; NULL: none */
-    struct vg_mail mail;       /* brings done */
-    bool is_closed;            /* the exchange is gone: finish what runs, answer nothing */
-    bool is_answered;          /* a head has left; what is said later is dropped */
-    bool is_finished;          /* the verb has nothing under way any more */
+    union {
+        struct vg_list link; /* in the loop's calls or watches, until it is finished */
+        struct vg_mail mail; /* brings done, then */
+    };
 };
 
 /* Serve a call whose target is a resource, discovery, /version or below /openapi. Thread: the
@@ -113,8 +131,8 @@ void vg_api_on_closed(struct vg_api_call *call, int err);
 struct vg_api_watch_info {
     const struct vg_api_call *call;
     const struct vg_kind *kind;
-    struct vg_slice ns, label_selector, field_selector, user;
-    uint64_t started_ns, events, bytes;
+    const struct vg_obj_predicate *predicate; /* namespace and selectors */
+    uint64_t events;
     size_t unsent;
     vg_rev rev; /* of the last event sent */
 };

@@ -29,8 +29,8 @@ struct vg_api_loop {
     struct vg_rng rng;
     struct vg_json_scratch scratch; /* of parses, kept */
     struct vg_obj_sealed sealed;    /* of writes, kept */
-    struct vg_list watches;         /* running ones */
-    struct vg_list calls;           /* all that are under way */
+    struct vg_list watches;         /* calls that are watches and run */
+    struct vg_list calls;           /* all others that are under way */
     struct vg_watch_count *counts;  /* by kind (metrics.h); NULL: not counted */
 };
 

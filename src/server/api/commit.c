@@ -35,7 +35,7 @@ static void finish(struct vg_change *c, enum vg_verdict verdict)
 
 static void fail(struct vg_change *c, int err, const char *message)
 {
-    vg_status_from_err(&c->call->arena, &c->status, err, message);
+    vg_status_from_err(&c->call->ask->arena, &c->status, err, message);
     finish(c, VG_CHANGE_FAIL);
 }
 
@@ -128,7 +128,7 @@ static void on_txn(struct vg_store_req *req)
             decide(c);
             return;
         }
-        vg_status_modified(&c->call->arena, &c->status, c->kind, c->name);
+        vg_status_modified(&c->call->ask->arena, &c->status, c->kind, c->name);
         finish(c, VG_CHANGE_FAIL);
         return;
     }
@@ -249,10 +249,10 @@ static void decide(struct vg_change *c)
 static void bad_key(struct vg_change *c)
 {
     if (c->is_create)
-        vg_status_bad_request(&c->call->arena, &c->status,
+        vg_status_bad_request(&c->call->ask->arena, &c->status,
                               "the name of the object does not fit into a storage key");
     else
-        vg_status_not_found(&c->call->arena, &c->status, c->kind, c->name);
+        vg_status_not_found(&c->call->ask->arena, &c->status, c->kind, c->name);
     finish(c, VG_CHANGE_FAIL);
 }
 

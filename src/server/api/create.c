@@ -27,7 +27,7 @@ static int generate_name(struct creation *w)
     for (size_t i = 0; i < GENERATED_SUFFIX; i++)
         name[n + i] = alphabet[vg_rng_below(&c->call->loop->rng, sizeof alphabet - 1)];
     w->is_generated = true;
-    return vg_arena_keep(&c->call->arena, vg_slice(name, n + GENERATED_SUFFIX), &c->name);
+    return vg_arena_keep(&c->call->ask->arena, vg_slice(name, n + GENERATED_SUFFIX), &c->name);
 }
 
 static void say_exists(struct creation *w)
@@ -37,9 +37,9 @@ static void say_exists(struct creation *w)
     struct vg_api_status *s = &c->status;
     struct vg_obj_header h;
     vg_obj_header_read(vg_rec_header(c->cur), vg_rec_value(c->cur), &h);
-    vg_status_exists(&c->call->arena, s, c->kind, c->name, vg_obj_is_deleting(&h));
-    if (w->is_generated &&
-        vg_arena_printf(&c->call->arena, &s->message, "%.*s%s", VG_SLICE_ARG(s->message), more) < 0)
+    vg_status_exists(&c->call->ask->arena, s, c->kind, c->name, vg_obj_is_deleting(&h));
+    if (w->is_generated && vg_arena_printf(&c->call->ask->arena, &s->message, "%.*s%s",
+                                           VG_SLICE_ARG(s->message), more) < 0)
         vg_status_no_memory(s);
 }
 
@@ -88,10 +88,10 @@ static void on_admitted(struct vg_admit *a)
 int vg_body_match_namespace(struct vg_api_call *call, const struct vg_meta *m,
                             struct vg_api_status *ret_status)
 {
-    struct vg_slice ns = call->target->ns;
+    struct vg_slice ns = call->ask->target->ns;
     if (m->ns.n == 0 || ns.n == 0 || vg_slice_eq(m->ns, ns))
         return 0;
-    vg_status_bad_request(&call->arena, ret_status,
+    vg_status_bad_request(&call->ask->arena, ret_status,
                           "the namespace of the provided object does not match the namespace sent "
                           "on the request");
     return VIGIL_E_INVALID;
@@ -100,7 +100,7 @@ int vg_body_match_namespace(struct vg_api_call *call, const struct vg_meta *m,
 int vg_meta_tell_owners(struct vg_api_call *call, struct vg_meta *m, bool is_late)
 {
     struct vg_slice uids;
-    int err = vg_meta_dedup_owners(&call->arena, m, &uids);
+    int err = vg_meta_dedup_owners(&call->ask->arena, m, &uids);
     if (err == 0 && uids.n)
         vg_call_warn(call,
                      ".metadata.ownerReferences contains duplicate entries%s; API server dedups "
@@ -112,7 +112,7 @@ int vg_meta_tell_owners(struct vg_api_call *call, struct vg_meta *m, bool is_lat
 
 static int begin(struct vg_api_call *call, struct creation *w, struct vg_api_status *ret_status)
 {
-    struct vg_target *t = call->target;
+    struct vg_target *t = call->ask->target;
     struct vg_write_opts opts;
     struct vg_body_type type = vg_body_type_of(t);
     int err = vg_write_opts_read(call, "CreateOptions", &opts, ret_status);
@@ -142,11 +142,11 @@ static int begin(struct vg_api_call *call, struct creation *w, struct vg_api_sta
 void vg_api_create(struct vg_api_call *call)
 {
     struct vg_api_status status;
-    if (call->target->sub || vg_kind_is(call->target->kind, VG_KIND_NOT_STORED)) {
+    if (call->ask->target->sub || vg_kind_is(call->ask->target->kind, VG_KIND_NOT_STORED)) {
         vg_api_create_sub(call);
         return;
     }
-    struct creation *w = vg_arena_new(&call->arena, struct creation);
+    struct creation *w = vg_arena_new(&call->ask->arena, struct creation);
     if (!w) {
         vg_status_no_memory(&status);
         refuse(call, &status);
@@ -159,11 +159,11 @@ void vg_api_create(struct vg_api_call *call)
     }
     call->state = w;
     call->op = &vg_change_op;
-    if (!vg_kind_is(call->target->kind, VG_KIND_NAMESPACED)) {
+    if (!vg_kind_is(call->ask->target->kind, VG_KIND_NAMESPACED)) {
         vg_change_start(&w->change);
         return;
     }
     w->change.is_in_flight = true; /* of the admission, until it is done */
-    w->admit = (struct vg_admit){.call = call, .ns = call->target->ns, .done = on_admitted};
+    w->admit = (struct vg_admit){.call = call, .ns = call->ask->target->ns, .done = on_admitted};
     vg_admit_start(&w->admit);
 }

@@ -107,7 +107,8 @@ int vg_body_format(struct vg_api_call *call, enum vg_body_format *ret,
     bool is_known = find_format(call->x, ret) == 0;
     if (is_known && *ret != VG_BODY_PROTOBUF)
         return 0;
-    vg_status_unsupported_media(&call->arena, ret_status, is_known ? NO_PROTOBUF : UNKNOWN_FORMAT);
+    vg_status_unsupported_media(&call->ask->arena, ret_status,
+                                is_known ? NO_PROTOBUF : UNKNOWN_FORMAT);
     return VIGIL_E_INVALID;
 }
 
@@ -330,9 +331,9 @@ static int summarize(struct vg_arena *a, struct vg_slice text, struct vg_slice *
 static int unrecognized(struct decoding *d, const char *why)
 {
     struct vg_slice summary = VG_SLICE_LIT("");
-    if (summarize(&d->call->arena, d->text, &summary) < 0)
+    if (summarize(&d->call->ask->arena, d->text, &summary) < 0)
         summary = VG_SLICE_LIT("...");
-    vg_status_bad_request(&d->call->arena, d->status,
+    vg_status_bad_request(&d->call->ask->arena, d->status,
                           "the object provided is unrecognized (must be of type %s): %s (%.*s)",
                           d->type->kind, why, VG_SLICE_ARG(summary));
     return VIGIL_E_INVALID;
@@ -344,7 +345,7 @@ static int unhandled(struct decoding *d, const char *why)
     if (d->api_version.n)
         split_api_version(d->api_version, &group, &version);
     struct vg_slice kind = d->kind.n ? d->kind : vg_slice_str(d->type->kind);
-    vg_status_bad_request(&d->call->arena, d->status,
+    vg_status_bad_request(&d->call->ask->arena, d->status,
                           "%.*s in version \"%.*s\" cannot be handled as a %s: %s",
                           VG_SLICE_ARG(kind), VG_SLICE_ARG(version), d->type->kind, why);
     return VIGIL_E_INVALID;
@@ -405,7 +406,7 @@ static int tell_oddities(struct decoding *d, enum vg_fields_mode mode)
 static int read_tree(struct decoding *d, struct vg_json *root, enum vg_fields_mode mode,
                      struct vg_body *ret)
 {
-    struct vg_arena *a = &d->call->arena;
+    struct vg_arena *a = &d->call->ask->arena;
     struct vg_status why;
     if (root->type == VG_JSON_NULL)
         *root = vg_json_object();
@@ -439,7 +440,7 @@ int vg_body_read(struct vg_api_call *call, const struct vg_body_type *type,
     struct vg_status why;
     struct vg_json *root = NULL;
     d.is_yaml = format == VG_BODY_YAML;
-    int err = vg_body_parse(call->loop, &call->arena, d.text, format,
+    int err = vg_body_parse(call->loop, &call->ask->arena, d.text, format,
                             mode == VG_FIELDS_IGNORE ? NULL : &d.dups, &root, &why);
     if (err == -ENOMEM) {
         vg_status_no_memory(ret_status);

@@ -26,7 +26,7 @@
 static void conflict(struct vg_change *c, const char *what, struct vg_slice wanted,
                      struct vg_slice is, const char *why)
 {
-    struct vg_arena *a = &c->call->arena;
+    struct vg_arena *a = &c->call->ask->arena;
     const struct vg_kind *kind = c->kind;
     c->status = (struct vg_api_status){.code = 409,
                                        .reason = "Conflict",
@@ -46,7 +46,7 @@ static void conflict(struct vg_change *c, const char *what, struct vg_slice want
 static int namespace_conflict(struct vg_change *c, const char *what, struct vg_slice wanted,
                               struct vg_slice is)
 {
-    vg_status_conflict(&c->call->arena, &c->status, c->kind, c->name,
+    vg_status_conflict(&c->call->ask->arena, &c->status, c->kind, c->name,
                        "Precondition failed: %s in precondition: %.*s, %s in object meta: %.*s",
                        what, VG_SLICE_ARG(wanted), what, VG_SLICE_ARG(is));
     return VIGIL_E_INVALID;
@@ -286,7 +286,7 @@ static enum vg_verdict make(struct vg_change *c)
         return VG_CHANGE_NONE;
     }
     if (!c->cur) {
-        vg_status_not_found(&c->call->arena, &c->status, c->kind, c->name);
+        vg_status_not_found(&c->call->ask->arena, &c->status, c->kind, c->name);
         return VG_CHANGE_FAIL;
     }
     d->drops_next = false;
@@ -380,9 +380,9 @@ static void refuse(struct vg_api_call *call, const struct vg_api_status *status)
 
 void vg_api_delete(struct vg_api_call *call)
 {
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
-    struct vg_deletion *d = vg_arena_new(&call->arena, struct vg_deletion);
+    struct vg_deletion *d = vg_arena_new(&call->ask->arena, struct vg_deletion);
     if (!d) {
         vg_status_no_memory(&status);
         refuse(call, &status);
@@ -394,7 +394,7 @@ void vg_api_delete(struct vg_api_call *call)
         return;
     }
     if (is_immortal(t)) {
-        vg_status_forbidden(&call->arena, &status, t->kind, t->name,
+        vg_status_forbidden(&call->ask->arena, &status, t->kind, t->name,
                             "this namespace may not be deleted");
         refuse(call, &status);
         return;

@@ -122,7 +122,8 @@ static int read_tree(struct reader *r, const struct vg_json *root)
 static int read_body(struct reader *r, struct vg_slice body, enum vg_body_format format)
 {
     struct vg_json *root = NULL;
-    int err = vg_body_parse(r->call->loop, &r->call->arena, body, format, NULL, &root, &r->why);
+    int err =
+        vg_body_parse(r->call->loop, &r->call->ask->arena, body, format, NULL, &root, &r->why);
     return err < 0 ? err : read_tree(r, root);
 }
 
@@ -133,14 +134,14 @@ static int read_query_grace(struct reader *r, struct vg_slice text)
     struct vg_slice why;
     if (text.n == 0)
         return 0;
-    int err = vg_strconv_int(&r->call->arena, text, &r->opts->grace_s, &why);
+    int err = vg_strconv_int(&r->call->ask->arena, text, &r->opts->grace_s, &why);
     r->opts->has_grace = err == 0;
     return err == VIGIL_E_INVALID ? vg_fail(&r->why, err, "%.*s", VG_SLICE_ARG(why)) : err;
 }
 
 static int read_query(struct reader *r)
 {
-    const struct vg_target *t = r->call->target;
+    const struct vg_target *t = r->call->ask->target;
     struct vg_slice orphan = vg_query_get(t, "orphanDependents");
     r->opts->has_orphan = orphan.p != NULL;
     r->opts->orphans = vg_query_is_true(orphan);
@@ -152,7 +153,7 @@ static int read_query(struct reader *r)
     r->opts->has_rev = r->opts->rev.p != NULL && t->verb == VG_API_DELETE;
     for (size_t i = 0; i < t->n_params; i++)
         if (vg_slice_eq(t->params[i].name, VG_SLICE_LIT("dryRun")) &&
-            vg_json_array_push(&r->call->arena, &r->dry_run,
+            vg_json_array_push(&r->call->ask->arena, &r->dry_run,
                                vg_json_string_ref(t->params[i].value)) < 0)
             return -ENOMEM;
     return read_query_grace(r, vg_query_get(t, "gracePeriodSeconds"));
@@ -191,7 +192,7 @@ static void check_dry_run(struct vg_field_errors *e, struct reader *r)
 /* What was read is checked; err: of reading. */
 static int conclude(struct reader *r, int err, struct vg_api_status *ret_status)
 {
-    struct vg_arena *a = &r->call->arena;
+    struct vg_arena *a = &r->call->ask->arena;
     if (err < 0) {
         vg_status_bad_request(a, ret_status, "%s", r->why.message);
         return VIGIL_E_INVALID;

@@ -73,7 +73,7 @@ static void refuse(struct collection *w)
 
 static void fail(struct collection *w, int err, const char *message)
 {
-    vg_status_from_err(&w->call->arena, &w->status, err, message);
+    vg_status_from_err(&w->call->ask->arena, &w->status, err, message);
     refuse(w);
 }
 
@@ -271,7 +271,7 @@ static void list_storage(struct collection *w)
 
 static void begin_storage(struct collection *w)
 {
-    int err = vg_obj_key_range(vg_slice_str(w->kind->prefix), w->call->target->ns, &w->keys);
+    int err = vg_obj_key_range(vg_slice_str(w->kind->prefix), w->call->ask->target->ns, &w->keys);
     if (err < 0)
         fail(w, err, vg_err_text(err));
     else
@@ -305,10 +305,10 @@ static int read_page(struct collection *w)
 {
     struct vg_continue token;
     struct vg_slice why, root;
-    struct vg_arena *a = &w->call->arena;
+    struct vg_arena *a = &w->call->ask->arena;
     if (w->list.continue_token.n == 0)
         return 0;
-    if (vg_obj_key_range(vg_slice_str(w->kind->prefix), w->call->target->ns, &w->keys) < 0)
+    if (vg_obj_key_range(vg_slice_str(w->kind->prefix), w->call->ask->target->ns, &w->keys) < 0)
         return 0;
     root = vg_obj_key_slice(&w->keys.start);
     int err = vg_continue_decode(a, w->list.continue_token, root, &token, &why);
@@ -324,7 +324,7 @@ static int read_page(struct collection *w)
 void vg_api_deletecollection(struct vg_api_call *call)
 {
     struct vg_api_status status;
-    struct collection *w = vg_arena_new(&call->arena, struct collection);
+    struct collection *w = vg_arena_new(&call->ask->arena, struct collection);
     if (!w) {
         vg_status_no_memory(&status);
         vg_respond_status(call, &status);
@@ -332,8 +332,8 @@ void vg_api_deletecollection(struct vg_api_call *call)
     }
     memset(w, 0, sizeof *w);
     w->call = call;
-    w->kind = call->target->kind;
-    int err = vg_list_options_parse(call->target, &call->arena, &w->list, &w->status);
+    w->kind = call->ask->target->kind;
+    int err = vg_list_options_parse(call->ask->target, &call->ask->arena, &w->list, &w->status);
     if (err == 0)
         err = vg_delete_opts_read(call, &w->opts, &w->status);
     if (err == 0)

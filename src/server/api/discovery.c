@@ -151,7 +151,7 @@ static void answer_aggregated(struct vg_api_call *call, const struct vg_doc *doc
     struct vg_head_opts opts = {
         .content_type = AGGREGATED_TYPE, .etag = doc->etag, .cache_control = "public"};
     vg_respond_constant(call, &opts,
-                        vg_buf_slice(call->media.is_pretty ? &doc->pretty : &doc->compact));
+                        vg_buf_slice(call->ask->media.is_pretty ? &doc->pretty : &doc->compact));
 }
 
 /* YAML is rare: made anew each time. */
@@ -170,11 +170,11 @@ static void answer_yaml(struct vg_api_call *call, struct vg_slice json)
 static void answer_doc(struct vg_api_call *call, const struct vg_doc *doc)
 {
     struct vg_slice compact = vg_buf_slice(&doc->compact);
-    if (call->media.type != VG_MEDIA_JSON)
+    if (call->ask->media.type != VG_MEDIA_JSON)
         answer_yaml(call, vg_slice(compact.p, compact.n - 1));
     else
         vg_respond_constant(call, &(struct vg_head_opts){.content_type = "application/json"},
-                            call->media.is_pretty ? vg_buf_slice(&doc->pretty) : compact);
+                            call->ask->media.is_pretty ? vg_buf_slice(&doc->pretty) : compact);
 }
 
 /* The client is told the address that it used. */
@@ -204,19 +204,19 @@ bool vg_discovery_admit(struct vg_api_call *call)
 void vg_api_discover(struct vg_api_call *call)
 {
     const struct vg_discovery *d = call->loop->api->discovery;
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     struct vg_media_scope scope = {.is_discovery =
                                        t->type == VG_TARGET_API || t->type == VG_TARGET_APIS};
     struct vg_api_status status;
     if (!vg_discovery_admit(call))
         return;
-    if (vg_media_negotiate(call->x, t, &scope, &call->arena, &call->media, &status) < 0) {
-        call->media = (struct vg_media){.type = VG_MEDIA_JSON, .is_pretty = true};
+    if (vg_media_negotiate(call->x, t, &scope, &call->ask->arena, &call->ask->media, &status) < 0) {
+        call->ask->media = (struct vg_media){.type = VG_MEDIA_JSON, .is_pretty = true};
         vg_respond_status(call, &status);
         return;
     }
     const struct vg_doc *doc = t->type == VG_TARGET_API ? NULL : find_doc(d, t);
-    if (call->media.transform == VG_AS_DISCOVERY) {
+    if (call->ask->media.transform == VG_AS_DISCOVERY) {
         answer_aggregated(call, t->type == VG_TARGET_API ? &d->aggregated_core : &d->aggregated);
     } else if (t->type == VG_TARGET_API) {
         answer_core_versions(call);

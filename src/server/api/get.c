@@ -33,7 +33,7 @@ static struct vg_cacher *cacher(const struct getter *g)
 static void refuse_err(struct getter *g, int err, const char *message)
 {
     struct vg_api_status status;
-    vg_status_from_err(&g->call->arena, &status, err, message);
+    vg_status_from_err(&g->call->ask->arena, &status, err, message);
     vg_respond_status(g->call, &status);
 }
 
@@ -54,11 +54,11 @@ static void answer(struct getter *g, const struct vg_rec *rec)
     struct vg_api_call *call = g->call;
     struct vg_api_status status;
     if (!rec) {
-        vg_status_not_found(&call->arena, &status, g->kind, call->target->name);
+        vg_status_not_found(&call->ask->arena, &status, g->kind, call->ask->target->name);
         vg_respond_status(call, &status);
         return;
     }
-    if (call->target->sub && call->target->sub->type == VG_SUB_SCALE)
+    if (call->ask->target->sub && call->ask->target->sub->type == VG_SUB_SCALE)
         answer_scale(g, rec);
     else
         vg_respond_object(call, 200, rec, rec->rev);
@@ -67,7 +67,7 @@ static void answer(struct getter *g, const struct vg_rec *rec)
 static void refuse_too_large(struct getter *g, vg_rev current, bool with_retry)
 {
     struct vg_api_status status;
-    vg_status_too_large_rev(&g->call->arena, &status, g->at_least, current, with_retry);
+    vg_status_too_large_rev(&g->call->ask->arena, &status, g->at_least, current, with_retry);
     vg_respond_status(g->call, &status);
 }
 
@@ -163,9 +163,9 @@ static const struct vg_api_op get_op = {.closed = on_closed};
 
 static int read_options(struct getter *g, struct vg_api_status *ret_status)
 {
-    struct vg_arena *a = &g->call->arena;
-    struct vg_slice rev = vg_query_get(g->call->target, "resourceVersion"), why;
-    if (vg_query_bool(g->call->target, "export")) {
+    struct vg_arena *a = &g->call->ask->arena;
+    struct vg_slice rev = vg_query_get(g->call->ask->target, "resourceVersion"), why;
+    if (vg_query_bool(g->call->ask->target, "export")) {
         vg_status_bad_request(
             a, ret_status, "the export parameter, deprecated since v1.14, is no longer supported");
         return VIGIL_E_INVALID;
@@ -185,9 +185,9 @@ static int read_options(struct getter *g, struct vg_api_status *ret_status)
 
 void vg_api_get(struct vg_api_call *call)
 {
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
-    struct getter *g = vg_arena_new(&call->arena, struct getter);
+    struct getter *g = vg_arena_new(&call->ask->arena, struct getter);
     if (!g) {
         vg_status_no_memory(&status);
         vg_respond_status(call, &status);

@@ -137,7 +137,7 @@ void vg_list_post(struct vg_lister *l, void (*go_on)(struct vg_lister *l))
 
 static int plan_continue(struct vg_lister *l, struct vg_api_status *ret_status)
 {
-    struct vg_arena *a = &l->call->arena;
+    struct vg_arena *a = &l->call->ask->arena;
     struct vg_slice why;
     struct vg_continue c;
     int r = vg_continue_decode(a, l->opts.continue_token, vg_obj_key_slice(&l->root), &c, &why);
@@ -164,7 +164,7 @@ static int plan_continue(struct vg_lister *l, struct vg_api_status *ret_status)
 
 static int plan_rev(struct vg_lister *l, struct vg_api_status *ret_status)
 {
-    struct vg_arena *a = &l->call->arena;
+    struct vg_arena *a = &l->call->ask->arena;
     struct vg_slice why;
     uint64_t rev;
     int r = vg_rev_parse(a, l->opts.rev, &rev, &why);
@@ -204,12 +204,12 @@ static void narrow(struct vg_lister *l)
 
 static int plan(struct vg_lister *l, struct vg_api_status *ret_status)
 {
-    const struct vg_target *t = l->call->target;
+    const struct vg_target *t = l->call->ask->target;
     struct vg_obj_key_range range;
     /* A namespace that cannot be one holds nothing; the predicate sees to that. */
     if (vg_obj_key_range(vg_slice_str(l->kind->prefix), t->ns, &range) < 0 &&
         vg_obj_key_range(vg_slice_str(l->kind->prefix), vg_slice("", 0), &range) < 0) {
-        vg_status_internal(&l->call->arena, ret_status, "the prefix of %s is no prefix",
+        vg_status_internal(&l->call->ask->arena, ret_status, "the prefix of %s is no prefix",
                            l->kind->resource);
         return VIGIL_E_INTERNAL;
     }
@@ -231,7 +231,7 @@ static int plan(struct vg_lister *l, struct vg_api_status *ret_status)
 static struct vg_lister *lister_new(struct vg_api_call *call)
 {
     struct vg_api_status status;
-    struct vg_lister *l = vg_arena_new(&call->arena, struct vg_lister);
+    struct vg_lister *l = vg_arena_new(&call->ask->arena, struct vg_lister);
     if (!l) {
         vg_status_no_memory(&status);
         vg_respond_status(call, &status);
@@ -239,7 +239,7 @@ static struct vg_lister *lister_new(struct vg_api_call *call)
     }
     memset(l, 0, sizeof *l);
     l->call = call;
-    l->kind = call->target->kind;
+    l->kind = call->ask->target->kind;
     l->kind_index = vg_kind_index(l->kind);
     return l;
 }
@@ -268,7 +268,7 @@ void vg_api_list(struct vg_api_call *call)
     struct vg_lister *l = lister_new(call);
     if (!l)
         return;
-    int r = vg_list_options_parse(call->target, &call->arena, &l->opts, &status);
+    int r = vg_list_options_parse(call->ask->target, &call->ask->arena, &l->opts, &status);
     if (r == 0)
         r = plan(l, &status);
     if (r < 0) {

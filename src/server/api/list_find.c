@@ -20,7 +20,7 @@ static struct vg_cacher *cacher(const struct vg_lister *l)
 static void refuse_not_ready(struct vg_lister *l)
 {
     struct vg_api_status status;
-    vg_status_too_many(&l->call->arena, &status, vg_cacher_retry_after_s(cacher(l)),
+    vg_status_too_many(&l->call->ask->arena, &status, vg_cacher_retry_after_s(cacher(l)),
                        "storage is (re)initializing");
     vg_list_refuse(l, &status);
 }
@@ -28,14 +28,14 @@ static void refuse_not_ready(struct vg_lister *l)
 static void refuse_too_large(struct vg_lister *l, vg_rev current, bool with_retry)
 {
     struct vg_api_status status;
-    vg_status_too_large_rev(&l->call->arena, &status, l->rev, current, with_retry);
+    vg_status_too_large_rev(&l->call->ask->arena, &status, l->rev, current, with_retry);
     vg_list_refuse(l, &status);
 }
 
 static void refuse_expired(struct vg_lister *l)
 {
     struct vg_api_status status;
-    struct vg_arena *a = &l->call->arena;
+    struct vg_arena *a = &l->call->ask->arena;
     if (!l->has_continue) {
         vg_status_expired(a, &status, "The resourceVersion for the provided list is too old.");
         vg_list_refuse(l, &status);
@@ -62,7 +62,7 @@ static void refuse_err(struct vg_lister *l, int err, const char *message)
         vg_list_finish(l);
         return;
     }
-    vg_status_from_err(&l->call->arena, &status, err, message);
+    vg_status_from_err(&l->call->ask->arena, &status, err, message);
     vg_list_refuse(l, &status);
 }
 

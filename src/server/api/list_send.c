@@ -91,7 +91,7 @@ static enum filled fill_slices(struct vg_lister *l, struct batch *b, uint32_t *v
 /* The list without its items, as a tree; the text it points into is the arena's. */
 static int parse_frame(struct vg_lister *l)
 {
-    struct vg_arena *a = &l->call->arena;
+    struct vg_arena *a = &l->call->ask->arena;
     char *text = vg_arena_alloc(a, l->head.n + 2, 1);
     if (!text)
         return -ENOMEM;
@@ -105,11 +105,11 @@ static int begin_text(struct vg_lister *l)
     int r = parse_frame(l);
     if (r < 0)
         return r;
-    if (l->call->media.type == VG_MEDIA_YAML) {
+    if (l->call->ask->media.type == VG_MEDIA_YAML) {
         struct vg_slice version = vg_json_text(vg_json_get_str(l->frame, "apiVersion"));
         return vg_buf_printf(&l->text, "apiVersion: %.*s\nitems:\n", VG_SLICE_ARG(version));
     }
-    l->writer = vg_arena_new(&l->call->arena, struct vg_json_writer);
+    l->writer = vg_arena_new(&l->call->ask->arena, struct vg_json_writer);
     if (!l->writer)
         return -ENOMEM;
     vg_json_writer_init(l->writer, &l->text, VG_JSON_INDENT | VG_JSON_ESCAPE_HTML);
@@ -180,7 +180,7 @@ static enum filled fill_text(struct vg_lister *l, uint32_t *visits)
 
 static bool is_slices(const struct vg_lister *l)
 {
-    return l->call->media.type == VG_MEDIA_JSON && !l->call->media.is_pretty;
+    return l->call->ask->media.type == VG_MEDIA_JSON && !l->call->ask->media.is_pretty;
 }
 
 /* ---- to the socket ---- */
@@ -332,7 +332,7 @@ static void send_small_text(struct vg_lister *l)
 
 void vg_list_send(struct vg_lister *l)
 {
-    const struct vg_media *m = &l->call->media;
+    const struct vg_media *m = &l->call->ask->media;
     if (l->is_small && !is_slices(l)) {
         send_small_text(l);
         return;

@@ -11,8 +11,8 @@ void vg_list_cut(const struct vg_lister *l, struct vg_obj_splice *s, const struc
 {
     struct vg_obj_header h;
     vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
-    if (l->call->media.transform == VG_AS_PARTIAL)
-        vg_partial_splice(s, &h, rec->rev, l->call->media.is_v1beta1);
+    if (l->call->ask->media.transform == VG_AS_PARTIAL)
+        vg_partial_splice(s, &h, rec->rev, l->call->ask->media.is_v1beta1);
     else
         vg_obj_splice_item(s, &h, rec->rev);
 }
@@ -28,7 +28,7 @@ static int append_metadata(struct vg_lister *l, struct vg_buf *b)
         struct vg_slice token;
         r = vg_obj_key_next(vg_obj_key_slice(&l->last), &next);
         if (r == 0)
-            r = vg_continue_encode(&l->call->arena, (int64_t)l->list_rev,
+            r = vg_continue_encode(&l->call->ask->arena, (int64_t)l->list_rev,
                                    vg_obj_key_slice(&l->root), vg_obj_key_slice(&next), &token);
         if (r == 0)
             r = vg_buf_printf(b, ",\"continue\":\"%.*s\"", VG_SLICE_ARG(token));
@@ -40,7 +40,7 @@ static int append_metadata(struct vg_lister *l, struct vg_buf *b)
 
 static int make_head(struct vg_lister *l)
 {
-    const struct vg_media *m = &l->call->media;
+    const struct vg_media *m = &l->call->ask->media;
     bool is_partial = m->transform == VG_AS_PARTIAL;
     const char *kind = is_partial ? "PartialObjectMetadataList" : l->kind->list_kind;
     const char *api_version = !is_partial     ? vg_kind_api_version(l->kind)
@@ -52,7 +52,7 @@ static int make_head(struct vg_lister *l)
         r = append_metadata(l, &b);
     if (r == 0)
         r = vg_buf_printf(&b, ",\"items\":[");
-    return r < 0 ? r : vg_arena_keep(&l->call->arena, vg_buf_slice(&b), &l->head);
+    return r < 0 ? r : vg_arena_keep(&l->call->ask->arena, vg_buf_slice(&b), &l->head);
 }
 
 static void sized(struct vg_lister *l)

@@ -79,8 +79,8 @@ static void answer_text(struct vg_api_call *call, int code, const char *text)
     static const struct vg_http_field no_sniff[] = {
         {{"X-Content-Type-Options", 22}, {"nosniff", 7}}};
     struct vg_buf body = {0};
-    call->extra_fields = no_sniff;
-    call->n_extra_fields = VG_ARRAY_LEN(no_sniff);
+    call->ask->extra_fields = no_sniff;
+    call->ask->n_extra_fields = VG_ARRAY_LEN(no_sniff);
     if (vg_buf_append(&body, text, strlen(text)) < 0)
         vg_call_finish(call);
     else
@@ -102,16 +102,16 @@ static void answer_doc(struct vg_api_call *call, const struct vg_openapi_doc *do
 static void answer_moved(struct vg_api_call *call, const struct vg_openapi_doc *doc,
                          const struct media *media)
 {
-    struct vg_slice location, path = call->target->path;
-    struct vg_http_field *field = vg_arena_new(&call->arena, struct vg_http_field);
-    if (!field || vg_arena_printf(&call->arena, &location, "%.*s?hash=%.*s", VG_SLICE_ARG(path),
-                                  (int)VG_DOC_HASH_CHARS, doc->etag + 1) < 0) {
+    struct vg_slice location, path = call->ask->target->path;
+    struct vg_http_field *field = vg_arena_new(&call->ask->arena, struct vg_http_field);
+    if (!field || vg_arena_printf(&call->ask->arena, &location, "%.*s?hash=%.*s",
+                                  VG_SLICE_ARG(path), (int)VG_DOC_HASH_CHARS, doc->etag + 1) < 0) {
         vg_call_finish(call);
         return;
     }
     *field = (struct vg_http_field){VG_SLICE_LIT("Location"), location};
-    call->extra_fields = field;
-    call->n_extra_fields = 1;
+    call->ask->extra_fields = field;
+    call->ask->n_extra_fields = 1;
     struct vg_head_opts opts = {.code = 301, .content_type = media->answered, .etag = doc->etag};
     answer_empty(call, &opts);
 }
@@ -133,7 +133,7 @@ static void serve_v3(struct vg_api_call *call, struct vg_openapi *o, struct vg_s
                      const struct media *media)
 {
     const struct vg_openapi_doc *doc;
-    struct vg_slice hash = vg_query_get(call->target, "hash");
+    struct vg_slice hash = vg_query_get(call->ask->target, "hash");
     int err = vg_openapi_v3(o, path, &doc);
     if (err == VIGIL_E_NOT_FOUND)
         answer_text(call, 404, "404 page not found\n");
@@ -159,7 +159,7 @@ static void serve_v2(struct vg_api_call *call, struct vg_openapi *o, const struc
 void vg_api_openapi(struct vg_api_call *call)
 {
     static const struct vg_slice v2 = {"/openapi/v2", 11}, v3 = {"/openapi/v3", 11};
-    struct vg_slice path = call->target->path;
+    struct vg_slice path = call->ask->target->path;
     struct vg_openapi *o = vg_discovery_openapi(call->loop->api->discovery);
     bool is_v2 = vg_slice_eq(path, v2);
     bool is_v3 = path.n > v3.n + 1 && vg_slice_has_prefix(path, v3) && path.p[v3.n] == '/';
@@ -184,7 +184,7 @@ void vg_api_openapi(struct vg_api_call *call)
 /* Any other path that is not a resource: the caller knows of /version and /openapi alone. */
 void vg_api_other(struct vg_api_call *call)
 {
-    struct vg_slice path = call->target->path;
+    struct vg_slice path = call->ask->target->path;
     if (vg_slice_eq(path, VG_SLICE_LIT("/version")) || vg_slice_eq(path, VG_SLICE_LIT("/version/")))
         vg_api_version(call);
     else

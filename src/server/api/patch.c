@@ -37,7 +37,7 @@ struct patching {
 static int refuse_type(struct vg_api_call *call, struct vg_api_status *ret, const char *message,
                        bool has_details)
 {
-    vg_status_unsupported_media(&call->arena, ret, message);
+    vg_status_unsupported_media(&call->ask->arena, ret, message);
     ret->has_details = has_details;
     return VIGIL_E_INVALID;
 }
@@ -74,7 +74,7 @@ static int read_type(struct vg_api_call *call, enum patch_type *ret, struct vg_a
 static int refuse_patch(struct patching *w, const char *what)
 {
     /* Strategic patches are decoded elsewhere in the original, which then says less. */
-    vg_status_bad_request(&w->update.change.call->arena, &w->bad, "%s%s",
+    vg_status_bad_request(&w->update.change.call->ask->arena, &w->bad, "%s%s",
                           w->type == PATCH_STRATEGIC ? "" : "error decoding patch: ", what);
     return VIGIL_E_INVALID;
 }
@@ -91,7 +91,7 @@ static int check_shape(struct patching *w)
 {
     const struct vg_json *p = w->patch;
     if (w->type == PATCH_MERGE && p->type == VG_JSON_NULL) {
-        vg_status_bad_request(&w->update.change.call->arena, &w->bad, "Invalid JSON Patch");
+        vg_status_bad_request(&w->update.change.call->ask->arena, &w->bad, "Invalid JSON Patch");
         return VIGIL_E_INVALID;
     }
     if (p->type == VG_JSON_NULL)
@@ -121,7 +121,7 @@ static int tell_dups(struct patching *w, const struct vg_json_dups *dups)
             err = vg_buf_printf(&all, "%s%sduplicate field \"%.*s\"", i ? ", " : "", prefix,
                                 VG_SLICE_ARG(path));
     }
-    return err < 0 ? err : vg_arena_keep(&call->arena, vg_buf_slice(&all), &w->odd);
+    return err < 0 ? err : vg_arena_keep(&call->ask->arena, vg_buf_slice(&all), &w->odd);
 }
 
 /* What is wrong with it is in w->bad. */
@@ -133,7 +133,7 @@ static int read_patch(struct patching *w)
     struct vg_status why;
     bool tells = w->fields != VG_FIELDS_IGNORE;
     struct vg_slice body = vg_http_request(call->x)->body;
-    int err = vg_body_parse(call->loop, &call->arena, body, VG_BODY_JSON, tells ? &dups : NULL,
+    int err = vg_body_parse(call->loop, &call->ask->arena, body, VG_BODY_JSON, tells ? &dups : NULL,
                             &w->patch, &why);
     if (err == VIGIL_E_INVALID) {
         const char *text = why.message;
@@ -155,7 +155,7 @@ static int read_patch(struct patching *w)
  * patch would have it. */
 static struct vg_slice shown_of(struct patching *w, const struct vg_json *result)
 {
-    struct vg_arena *a = &w->update.change.call->arena;
+    struct vg_arena *a = &w->update.change.call->ask->arena;
     VG_AUTO(buf) text = {0};
     if (w->type != PATCH_STRATEGIC)
         return vg_api_json(a, result);
@@ -170,7 +170,7 @@ static enum vg_verdict refuse_result(struct patching *w, const struct vg_json *r
                                      const char *why)
 {
     struct vg_change *c = &w->update.change;
-    struct vg_arena *a = &c->call->arena;
+    struct vg_arena *a = &c->call->ask->arena;
     struct vg_field_errors e = {.arena = a};
     vg_field_invalid(&e, "patch", vg_api_quote(a, shown_of(w, result)), "%s", why);
     vg_status_invalid(a, &c->status, "", "", VG_SLICE_LIT(""), &e);
@@ -181,7 +181,7 @@ static enum vg_verdict refuse_result(struct patching *w, const struct vg_json *r
 static enum vg_verdict refuse_apply(struct patching *w, int err, const char *why)
 {
     struct vg_change *c = &w->update.change;
-    struct vg_arena *a = &c->call->arena;
+    struct vg_arena *a = &c->call->ask->arena;
     if (err == -ENOMEM)
         return vg_change_refuse(c, err);
     if (err == VIGIL_E_TOO_LARGE && w->type == PATCH_JSON &&
@@ -226,7 +226,7 @@ static int with_rev(struct vg_change *c, const struct vg_body *cur, struct vg_js
 
 static bool is_scale(const struct vg_change *c)
 {
-    const struct vg_kind_sub *sub = c->call->target->sub;
+    const struct vg_kind_sub *sub = c->call->ask->target->sub;
     return sub && sub->type == VG_SUB_SCALE;
 }
 
@@ -310,7 +310,7 @@ static enum vg_verdict tell_unknown(struct patching *w, const struct vg_json *sh
 static enum vg_verdict use(struct patching *w, struct vg_json *result, const struct vg_body *cur)
 {
     struct vg_change *c = &w->update.change;
-    struct vg_body_type type = vg_body_type_of(c->call->target);
+    struct vg_body_type type = vg_body_type_of(c->call->ask->target);
     struct vg_json unknown = vg_json_array(), shown = *result;
     struct vg_body next;
     struct vg_status why;
@@ -340,7 +340,7 @@ static enum vg_verdict make(struct vg_change *c)
     struct vg_json doc, result;
     struct vg_status why;
     if (!c->cur) {
-        vg_status_not_found(&c->call->arena, &c->status, c->kind, c->name);
+        vg_status_not_found(&c->call->ask->arena, &c->status, c->kind, c->name);
         return VG_CHANGE_FAIL;
     }
     if (w->bad.code) {
@@ -376,13 +376,13 @@ static int begin(struct patching *w, struct vg_api_status *ret_status)
 
 void vg_api_patch(struct vg_api_call *call)
 {
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
     if (t->sub && t->sub->type != VG_SUB_STATUS && t->sub->type != VG_SUB_SCALE) {
         vg_api_refuse_sub(call);
         return;
     }
-    struct patching *w = vg_arena_new(&call->arena, struct patching);
+    struct patching *w = vg_arena_new(&call->ask->arena, struct patching);
     if (!w) {
         vg_status_no_memory(&status);
         vg_respond_status(call, &status);

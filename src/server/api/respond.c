@@ -71,16 +71,16 @@ static const char *quote_warning(struct vg_arena *a, struct vg_slice text)
 static void add_warnings(struct vg_api_call *call, struct fields *f)
 {
     size_t total = 0, n;
-    for (size_t i = 0; i < call->n_warnings; i++) {
-        (void)cut_after(vg_slice_str(call->warnings[i]), WARNINGS_ALL_MAX + 1, &n);
+    for (size_t i = 0; i < call->ask->n_warnings; i++) {
+        (void)cut_after(vg_slice_str(call->ask->warnings[i]), WARNINGS_ALL_MAX + 1, &n);
         total += n;
     }
     size_t each = total > WARNINGS_ALL_MAX ? WARNING_CUT : WARNINGS_ALL_MAX;
     size_t room = WARNINGS_ALL_MAX;
-    for (size_t i = 0; i < call->n_warnings; i++) {
-        struct vg_slice text = vg_slice_str(call->warnings[i]);
+    for (size_t i = 0; i < call->ask->n_warnings; i++) {
+        struct vg_slice text = vg_slice_str(call->ask->warnings[i]);
         text.n = cut_after(text, each, &n);
-        const char *quoted = n <= room ? quote_warning(&call->arena, text) : NULL;
+        const char *quoted = n <= room ? quote_warning(&call->ask->arena, text) : NULL;
         if (!quoted)
             return;
         room -= n;
@@ -110,8 +110,8 @@ int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *op
         snprintf(retry, sizeof retry, "%u", opts->retry_after_s);
         add(&f, "Retry-After", retry);
     }
-    for (size_t i = 0; i < VG_MIN(call->n_extra_fields, EXTRA_MAX); i++)
-        f.v[f.n++] = call->extra_fields[i];
+    for (size_t i = 0; i < VG_MIN(call->ask->n_extra_fields, EXTRA_MAX); i++)
+        f.v[f.n++] = call->ask->extra_fields[i];
     add_warnings(call, &f);
     struct vg_http_head head = {.status = opts->code,
                                 .fields = f.v,
@@ -119,7 +119,7 @@ int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *op
                                 .length = opts->length,
                                 .is_watch = opts->is_watch};
     call->is_answered = true;
-    call->status_code = opts->code;
+    call->status_code = (uint16_t)opts->code;
     int r = vg_http_respond(call->x, &head);
     if (r == -ENOMEM)
         vg_http_abort(call->x);
@@ -134,9 +134,9 @@ int vg_respond_head(struct vg_api_call *call, int code, const char *content_type
 
 void vg_call_warn(struct vg_api_call *call, const char *fmt, ...)
 {
-    if (!call->warnings)
-        call->warnings = vg_arena_array(&call->arena, const char *, WARNINGS_MAX);
-    if (!call->warnings || call->n_warnings == WARNINGS_MAX)
+    if (!call->ask->warnings)
+        call->ask->warnings = vg_arena_array(&call->ask->arena, const char *, WARNINGS_MAX);
+    if (!call->ask->warnings || call->ask->n_warnings == WARNINGS_MAX)
         return;
     VG_AUTO(buf) text = {0};
     va_list ap;
@@ -145,9 +145,9 @@ void vg_call_warn(struct vg_api_call *call, const char *fmt, ...)
     va_end(ap);
     if (r == 0)
         r = vg_buf_append_byte(&text, '\0');
-    const char *kept = r == 0 ? vg_arena_copy(&call->arena, text.p, text.n) : NULL;
+    const char *kept = r == 0 ? vg_arena_copy(&call->ask->arena, text.p, text.n) : NULL;
     if (kept)
-        call->warnings[call->n_warnings++] = kept;
+        call->ask->warnings[call->ask->n_warnings++] = kept;
 }
 
 /* ---- bodies ---- */
@@ -229,7 +229,7 @@ static void on_packing_closed(struct vg_api_call *call, int err)
 static bool pack(struct vg_api_call *call, const struct vg_head_opts *opts, struct vg_buf *take)
 {
     static const struct vg_api_op op = {.closed = on_packing_closed};
-    struct packing *p = vg_arena_new(&call->arena, struct packing);
+    struct packing *p = vg_arena_new(&call->ask->arena, struct packing);
     struct vg_slice body = vg_buf_slice(take);
     if (!p || call->is_closed || call->is_answered)
         return false;
@@ -250,7 +250,7 @@ static bool pack(struct vg_api_call *call, const struct vg_head_opts *opts, stru
 
 static void send_buf(struct vg_api_call *call, struct vg_head_opts *opts, struct vg_buf *take)
 {
-    bool is_large = take->n > VG_GZIP_MIN && call->media.wants_gzip && !opts->is_early;
+    bool is_large = take->n > VG_GZIP_MIN && call->ask->media.wants_gzip && !opts->is_early;
     if (is_large && pack(call, opts, take))
         return;
     struct block *b = vg_new(struct block);
@@ -289,7 +289,7 @@ static int relook(const struct vg_media *m, struct vg_slice json, struct vg_buf 
 static void respond_json(struct vg_api_call *call, struct vg_head_opts *opts,
                          struct vg_buf *take_json)
 {
-    const struct vg_media *m = &call->media;
+    const struct vg_media *m = &call->ask->media;
     int r;
     opts->content_type = vg_media_content_type(m);
     if (m->type == VG_MEDIA_YAML || m->is_pretty) {
@@ -432,8 +432,8 @@ void vg_respond_object(struct vg_api_call *call, int code, const struct vg_rec *
     struct vg_obj_header h;
     struct vg_obj_splice s;
     vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
-    cut(&call->media, &s, &h, rev);
-    if (call->media.type != VG_MEDIA_JSON || call->media.is_pretty) {
+    cut(&call->ask->media, &s, &h, rev);
+    if (call->ask->media.type != VG_MEDIA_JSON || call->ask->media.is_pretty) {
         respond_spliced(call, code, &s);
         return;
     }
@@ -441,7 +441,8 @@ void vg_respond_object(struct vg_api_call *call, int code, const struct vg_rec *
     memcpy(v, s.v, s.n * sizeof *v);
     v[s.n] = VG_SLICE_LIT("\n");
     struct vg_http_pin pin = vg_rec_pin(rec);
-    struct vg_head_opts opts = {.code = code, .content_type = vg_media_content_type(&call->media)};
+    struct vg_head_opts opts = {.code = code,
+                                .content_type = vg_media_content_type(&call->ask->media)};
     send_slices(call, &opts, v, s.n + 1, &pin);
 }
 
@@ -451,7 +452,7 @@ void vg_respond_sealed(struct vg_api_call *call, int code, const struct vg_obj_s
     struct vg_obj_header h;
     struct vg_obj_splice s;
     vg_obj_header_read(vg_buf_slice(&sealed->header), vg_buf_slice(&sealed->value), &h);
-    cut(&call->media, &s, &h, rev);
+    cut(&call->ask->media, &s, &h, rev);
     if (rev == 0) /* the revision is the slice that lies in the splice itself */
         for (uint32_t i = 0; i < s.n; i++)
             if (s.v[i].p == s.rev)

@@ -242,7 +242,7 @@ enum vg_verdict vg_scale_apply(struct vg_update *w, const struct vg_body *scale,
                                const struct vg_body *cur)
 {
     struct vg_change *c = &w->change;
-    struct vg_arena *a = &c->call->arena;
+    struct vg_arena *a = &c->call->ask->arena;
     struct vg_status why;
     struct vg_json v, root;
     int64_t n;
@@ -273,14 +273,14 @@ enum vg_verdict vg_scale_apply(struct vg_update *w, const struct vg_body *scale,
 static void respond_scale(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
 {
     struct vg_buf json = {0};
-    int err = vg_scale_write(call->target->kind, rec, rev, &json);
+    int err = vg_scale_write(call->ask->target->kind, rec, rev, &json);
     if (err == 0) {
         vg_respond_json(call, code, &json);
         return;
     }
     struct vg_api_status status;
     vg_buf_done(&json);
-    vg_status_from_err(&call->arena, &status, err, vg_err_text(err));
+    vg_status_from_err(&call->ask->arena, &status, err, vg_err_text(err));
     vg_respond_status(call, &status);
 }
 
@@ -312,7 +312,7 @@ static enum vg_verdict make(struct vg_change *c)
     struct vg_update *w = VG_CONTAINER_OF(c, struct vg_update, change);
     struct vg_body cur;
     if (!c->cur) {
-        vg_status_not_found(&c->call->arena, &c->status, c->kind, c->name);
+        vg_status_not_found(&c->call->ask->arena, &c->status, c->kind, c->name);
         return VG_CHANGE_FAIL;
     }
     return vg_change_load(c, &cur) < 0 ? VG_CHANGE_FAIL : vg_scale_apply(w, &w->body, &cur);
@@ -322,7 +322,7 @@ void vg_api_update_scale(struct vg_api_call *call)
 {
     struct vg_api_status status;
     struct vg_write_opts opts;
-    struct vg_body_type type = vg_body_type_of(call->target);
+    struct vg_body_type type = vg_body_type_of(call->ask->target);
     struct vg_update *w = vg_update_new(call);
     if (!w)
         return;

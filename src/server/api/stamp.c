@@ -11,7 +11,7 @@
 
 enum vg_verdict vg_change_refuse(struct vg_change *c, int err)
 {
-    vg_status_from_err(&c->call->arena, &c->status, err, vg_err_text(err));
+    vg_status_from_err(&c->call->ask->arena, &c->status, err, vg_err_text(err));
     c->is_current = true; /* nothing that storage says can help */
     return VG_CHANGE_FAIL;
 }
@@ -19,7 +19,7 @@ enum vg_verdict vg_change_refuse(struct vg_change *c, int err)
 enum vg_verdict vg_change_invalid(struct vg_change *c, struct vg_slice name,
                                   const struct vg_field_errors *e)
 {
-    vg_status_invalid(&c->call->arena, &c->status, c->kind->group, c->kind->kind, name, e);
+    vg_status_invalid(&c->call->ask->arena, &c->status, c->kind->group, c->kind->kind, name, e);
     return VG_CHANGE_FAIL;
 }
 
@@ -56,7 +56,8 @@ enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const 
         return VG_CHANGE_PUT;
     if (err == -ENOMEM)
         return vg_change_refuse(c, err);
-    vg_status_from_err(&c->call->arena, &c->status, err, why.err ? why.message : vg_err_text(err));
+    vg_status_from_err(&c->call->ask->arena, &c->status, err,
+                       why.err ? why.message : vg_err_text(err));
     c->is_current = true;
     return VG_CHANGE_FAIL;
 }
@@ -161,7 +162,7 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
         err = stamp_status(c, &root);
     if (err < 0)
         return vg_change_refuse(c, err);
-    struct vg_field_errors e = {.arena = &c->call->arena};
+    struct vg_field_errors e = {.arena = &c->call->ask->arena};
     vg_meta_check(&e, &m, c->kind, false);
     vg_meta_check_finalizers(&e, &m);
     if (c->kind->name_max && m.name.n > c->kind->name_max)
@@ -171,9 +172,9 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
         c->is_current = true;
         return vg_change_invalid(c, m.name, &e);
     }
-    if (c->is_create && !c->is_dry_run && has_rev(&c->call->arena, body->meta.rev)) {
+    if (c->is_create && !c->is_dry_run && has_rev(&c->call->ask->arena, body->meta.rev)) {
         c->is_current = true;
-        vg_status_unknown(&c->call->arena, &c->status,
+        vg_status_unknown(&c->call->ask->arena, &c->status,
                           "resourceVersion should not be set on objects to be created");
         return VG_CHANGE_FAIL;
     }

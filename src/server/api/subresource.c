@@ -10,11 +10,11 @@
 void vg_api_refuse_sub(struct vg_api_call *call)
 {
     struct vg_api_status status = {.code = 501, .reason = "NotImplemented", .has_details = true};
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     status.kind = vg_slice_str(t->kind->resource);
     status.group = vg_slice_str(t->kind->group);
     status.name = t->name;
-    if (vg_arena_printf(&call->arena, &status.message, "%s/%s is not served yet",
+    if (vg_arena_printf(&call->ask->arena, &status.message, "%s/%s is not served yet",
                         vg_kind_qualified(t->kind), t->sub ? t->sub->name : "") < 0)
         vg_status_no_memory(&status);
     vg_respond_status(call, &status);
@@ -37,7 +37,7 @@ struct binding {
 /* Such refusals name the subresource. */
 static enum vg_verdict refuse_binding(struct vg_change *c, struct vg_slice why)
 {
-    struct vg_arena *a = &c->call->arena;
+    struct vg_arena *a = &c->call->ask->arena;
     const struct vg_kind *kind = c->kind;
     c->status = (struct vg_api_status){
         .code = 409, .reason = "Conflict", .has_details = true, .name = c->name};
@@ -55,7 +55,7 @@ static enum vg_verdict refuse_binding(struct vg_change *c, struct vg_slice why)
 static struct vg_slice why_not(struct binding *w, const struct vg_body *cur)
 {
     struct vg_change *c = &w->change;
-    struct vg_arena *a = &c->call->arena;
+    struct vg_arena *a = &c->call->ask->arena;
     const struct vg_json *spec = vg_json_get_str(cur->root, "spec");
     const struct vg_json *gates = vg_json_get_str(spec, "schedulingGates");
     struct vg_slice node = vg_json_text(vg_json_get_str(spec, "nodeName"));
@@ -154,7 +154,7 @@ static enum vg_verdict make_bound(struct vg_change *c)
     struct vg_body cur;
     struct vg_json root;
     if (!c->cur) {
-        vg_status_not_found(&c->call->arena, &c->status, c->kind, c->name);
+        vg_status_not_found(&c->call->ask->arena, &c->status, c->kind, c->name);
         return VG_CHANGE_FAIL;
     }
     if (vg_change_load(c, &cur) < 0 || vg_update_check_rev(c, w->body.meta.rev) < 0)
@@ -188,7 +188,7 @@ static void on_bound(struct vg_change *c)
 
 static int read_target(struct binding *w, struct vg_api_status *ret)
 {
-    struct vg_arena *a = &w->change.call->arena;
+    struct vg_arena *a = &w->change.call->ask->arena;
     const struct vg_json *target = vg_json_get_str(w->body.root, "target");
     struct vg_slice kind = vg_json_text(vg_json_get_str(target, "kind"));
     w->node = vg_json_text(vg_json_get_str(target, "name"));
@@ -207,7 +207,7 @@ static int read_target(struct binding *w, struct vg_api_status *ret)
 static int begin_binding(struct binding *w, struct vg_api_status *ret)
 {
     struct vg_api_call *call = w->change.call;
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     struct vg_body_type type = {"", "v1", "Binding"};
     struct vg_write_opts opts;
     int err = vg_write_opts_read(call, "CreateOptions", &opts, ret);
@@ -220,7 +220,7 @@ static int begin_binding(struct binding *w, struct vg_api_status *ret)
     w->change.is_dry_run = opts.is_dry_run;
     w->change.name = t->sub ? t->name : w->body.meta.name;
     if (!vg_slice_eq(w->change.name, w->body.meta.name)) {
-        vg_status_bad_request(&call->arena, ret,
+        vg_status_bad_request(&call->ask->arena, ret,
                               "name in URL does not match name in Binding object");
         return VIGIL_E_INVALID;
     }
@@ -230,15 +230,18 @@ static int begin_binding(struct binding *w, struct vg_api_status *ret)
 static void create_binding(struct vg_api_call *call, const struct vg_kind *kind)
 {
     struct vg_api_status status;
-    struct binding *w = vg_arena_new(&call->arena, struct binding);
+    struct binding *w = vg_arena_new(&call->ask->arena, struct binding);
     if (!w) {
         vg_status_no_memory(&status);
         vg_respond_status(call, &status);
         return;
     }
     memset(w, 0, sizeof *w);
-    w->change = (struct vg_change){
-        .call = call, .kind = kind, .ns = call->target->ns, .make = make_bound, .done = on_bound};
+    w->change = (struct vg_change){.call = call,
+                                   .kind = kind,
+                                   .ns = call->ask->target->ns,
+                                   .make = make_bound,
+                                   .done = on_bound};
     if (begin_binding(w, &status) < 0) {
         vg_respond_status(call, &status);
         return;
@@ -263,7 +266,7 @@ static void on_evicted(struct vg_deletion *d)
 static int begin_eviction(struct vg_api_call *call, struct vg_deletion *d,
                           struct vg_api_status *ret)
 {
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     struct vg_body_type type = vg_body_type_of(t);
     struct vg_write_opts opts = {0};
     struct vg_body body = {0};
@@ -275,7 +278,7 @@ static int begin_eviction(struct vg_api_call *call, struct vg_deletion *d,
     if (err < 0)
         return err;
     if (body.meta.name.n && !vg_slice_eq(body.meta.name, t->name)) {
-        vg_status_bad_request(&call->arena, ret,
+        vg_status_bad_request(&call->ask->arena, ret,
                               "name in URL does not match name in Eviction object");
         return VIGIL_E_INVALID;
     }
@@ -287,9 +290,9 @@ static int begin_eviction(struct vg_api_call *call, struct vg_deletion *d,
 
 static void create_eviction(struct vg_api_call *call)
 {
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
-    struct vg_deletion *d = vg_arena_new(&call->arena, struct vg_deletion);
+    struct vg_deletion *d = vg_arena_new(&call->ask->arena, struct vg_deletion);
     if (!d) {
         vg_status_no_memory(&status);
         vg_respond_status(call, &status);
@@ -323,7 +326,7 @@ static const struct vg_kind *bound_kind(const struct vg_target *t)
 
 void vg_api_create_sub(struct vg_api_call *call)
 {
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     const struct vg_kind *bound = t->sub ? NULL : bound_kind(t);
     if (bound)
         create_binding(call, bound);

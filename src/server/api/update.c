@@ -16,17 +16,17 @@
 int vg_update_match_url(struct vg_api_call *call, const struct vg_meta *m,
                         struct vg_api_status *ret_status)
 {
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     int err = vg_body_match_namespace(call, m, ret_status);
     if (err < 0)
         return err;
     if (m->name.n == 0)
-        vg_status_bad_request(&call->arena, ret_status,
+        vg_status_bad_request(&call->ask->arena, ret_status,
                               "the name of the object (%.*s based on URL) was undeterminable: name "
                               "must be provided",
                               VG_SLICE_ARG(t->name));
     else if (!vg_slice_eq(m->name, t->name))
-        vg_status_bad_request(&call->arena, ret_status,
+        vg_status_bad_request(&call->ask->arena, ret_status,
                               "the name of the object (%.*s) does not match the name on the URL "
                               "(%.*s)",
                               VG_SLICE_ARG(m->name), VG_SLICE_ARG(t->name));
@@ -37,7 +37,7 @@ int vg_update_match_url(struct vg_api_call *call, const struct vg_meta *m,
 
 int vg_update_check_rev(struct vg_change *c, struct vg_slice text)
 {
-    struct vg_arena *a = &c->call->arena;
+    struct vg_arena *a = &c->call->ask->arena;
     struct vg_slice why;
     uint64_t rev = 0;
     int err = text.n ? vg_strconv_uint(a, text, &rev, &why) : 0;
@@ -65,7 +65,7 @@ static int check_uid(struct vg_change *c, struct vg_slice wanted, struct vg_slic
 {
     if (wanted.n == 0 || vg_slice_eq(wanted, is))
         return 0;
-    vg_status_conflict(&c->call->arena, &c->status, c->kind, c->name,
+    vg_status_conflict(&c->call->ask->arena, &c->status, c->kind, c->name,
                        "StorageError: invalid object, Code: 4, Key: %.*s, ResourceVersion: 0, "
                        "AdditionalErrorMsg: Precondition failed: UID in precondition: %.*s, UID in "
                        "object meta: %.*s",
@@ -76,7 +76,7 @@ static int check_uid(struct vg_change *c, struct vg_slice wanted, struct vg_slic
 
 static enum vg_sub_type mode_of(const struct vg_change *c)
 {
-    const struct vg_kind_sub *sub = c->call->target->sub;
+    const struct vg_kind_sub *sub = c->call->ask->target->sub;
     return sub ? sub->type : VG_SUB_UNSERVED;
 }
 
@@ -84,7 +84,7 @@ static enum vg_sub_type mode_of(const struct vg_change *c)
 static enum vg_verdict check(struct vg_change *c, const struct vg_json *root,
                              const struct vg_meta *m, const struct vg_meta *old)
 {
-    struct vg_field_errors e = {.arena = &c->call->arena};
+    struct vg_field_errors e = {.arena = &c->call->ask->arena};
     vg_meta_check(&e, m, c->kind, true);
     vg_meta_check_update(&e, m, old);
     vg_meta_check_update(&e, m, old);
@@ -212,9 +212,9 @@ enum vg_verdict vg_update_apply(struct vg_update *w, const struct vg_body *next,
 static enum vg_verdict make_new(struct vg_update *w)
 {
     struct vg_change *c = &w->change;
-    bool may_create = vg_kind_is(c->kind, VG_KIND_CREATE_ON_UPDATE) && !c->call->target->sub;
+    bool may_create = vg_kind_is(c->kind, VG_KIND_CREATE_ON_UPDATE) && !c->call->ask->target->sub;
     if (!may_create) {
-        vg_status_not_found(&c->call->arena, &c->status, c->kind, c->name);
+        vg_status_not_found(&c->call->ask->arena, &c->status, c->kind, c->name);
         return VG_CHANGE_FAIL;
     }
     if (check_uid(c, w->body.meta.uid, VG_SLICE_LIT("")) < 0)
@@ -253,7 +253,7 @@ void vg_update_done(struct vg_change *c)
 
 struct vg_update *vg_update_new(struct vg_api_call *call)
 {
-    struct vg_update *w = vg_arena_new(&call->arena, struct vg_update);
+    struct vg_update *w = vg_arena_new(&call->ask->arena, struct vg_update);
     if (!w) {
         struct vg_api_status status;
         vg_status_no_memory(&status);
@@ -263,9 +263,9 @@ struct vg_update *vg_update_new(struct vg_api_call *call)
     memset(w, 0, sizeof *w);
     w->change = (struct vg_change){
         .call = call,
-        .kind = call->target->kind,
-        .ns = call->target->ns,
-        .name = call->target->name,
+        .kind = call->ask->target->kind,
+        .ns = call->ask->target->ns,
+        .name = call->ask->target->name,
         .done = vg_update_done,
     };
     call->state = w;
@@ -287,7 +287,7 @@ static int begin(struct vg_update *w, struct vg_api_status *ret_status)
 {
     struct vg_api_call *call = w->change.call;
     struct vg_write_opts opts;
-    struct vg_body_type type = vg_body_type_of(call->target);
+    struct vg_body_type type = vg_body_type_of(call->ask->target);
     int err = vg_write_opts_read(call, "UpdateOptions", &opts, ret_status);
     if (err == 0)
         err = vg_body_read(call, &type, opts.fields, &w->body, ret_status);
@@ -306,7 +306,7 @@ static int begin(struct vg_update *w, struct vg_api_status *ret_status)
 void vg_api_update(struct vg_api_call *call)
 {
     struct vg_api_status status;
-    const struct vg_target *t = call->target;
+    const struct vg_target *t = call->ask->target;
     if (t->sub && t->sub->type == VG_SUB_SCALE) {
         vg_api_update_scale(call);
         return;

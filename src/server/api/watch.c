@@ -27,6 +27,12 @@ static int write_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
     return vg_http_write(w->call->x, v, VG_ARRAY_LEN(v), NULL);
 }
 
+/* At most a limit and a frame. */
+static uint32_t unsent(const struct vg_watch_call *w)
+{
+    return (uint32_t)VG_MIN(vg_http_unsent(w->call->x), (size_t)UINT32_MAX);
+}
+
 static int on_write(struct vg_sink *sink, const struct vg_frame *f)
 {
     struct vg_watch_call *w = VG_CONTAINER_OF(sink, struct vg_watch_call, sink);
@@ -38,13 +44,14 @@ static int on_write(struct vg_sink *sink, const struct vg_frame *f)
         r = vg_http_write(w->call->x, f->splice.v, f->splice.n, f->block ? &pin : NULL);
     }
     size_t size = vg_frame_size(f);
+    struct vg_watch_count *counts = w->call->loop->counts;
     w->events++;
-    w->bytes += size;
-    if (w->count)
-        vg_watch_count_event(w->count, size, !w->is_settled);
+    w->call->bytes_out += size;
+    if (counts)
+        vg_watch_count_event(&counts[vg_kind_index(w->kind)], size, !w->is_settled);
     if (r == VG_HTTP_FULL) {
         w->is_full = true;
-        w->pinned = vg_http_unsent(w->call->x);
+        w->pinned = unsent(w);
         vg_cache_watcher_pins(w->w, (int64_t)w->pinned);
     }
     return r; /* open and full are the same numbers on both sides */
@@ -60,8 +67,8 @@ void vg_watch_settle(struct vg_watch_call *w)
     if (w->is_list)
         vg_api_count_watch_list(w->call->loop->api->counters, vg_kind_index(w->kind), w->scope,
                                 vg_clock_mono_ns(w->call->loop->api->clock) - w->call->started_ns);
-    if (w->call->settled)
-        w->call->settled(w->call);
+    if (w->call->ops->settled)
+        w->call->ops->settled(w->call);
 }
 
 static void on_live(struct vg_sink *sink)
@@ -97,8 +104,6 @@ void vg_watch_say_expired(struct vg_arena *a, const struct vg_kind *kind, vg_rev
 static void over(struct vg_watch_call *w)
 {
     struct vg_api_call *call = w->call;
-    call->bytes_out = w->bytes;
-    vg_list_remove(&w->link);
     vg_free(w);
     call->state = NULL;
     vg_call_finish(call);
@@ -109,12 +114,13 @@ static void on_end(struct vg_sink *sink, enum vg_watch_end why, uint64_t oldest)
     struct vg_watch_call *w = VG_CONTAINER_OF(sink, struct vg_watch_call, sink);
     struct vg_api_call *call = w->call;
     struct vg_api_status status;
+    VG_AUTO(arena) a = {0};
     w->w = NULL;
     if (why == VG_END_EXPIRED) {
-        vg_watch_say_expired(&call->arena, w->kind, w->after, oldest, &status);
+        vg_watch_say_expired(&a, w->kind, w->after, oldest, &status);
         vg_watch_write_error(call, &status);
     } else if (why == VG_END_INTERNAL) {
-        vg_status_internal(&call->arena, &status, "the watch cannot go on");
+        vg_status_internal(&a, &status, "the watch cannot go on");
         vg_watch_write_error(call, &status);
     }
     if (why == VG_END_STALLED || why == VG_END_PINNED) {
@@ -130,7 +136,7 @@ const struct vg_sink_ops vg_watch_sink_ops = {.write = on_write, .end = on_end, 
 
 /* ---- the exchange ---- */
 
-static void unpin(struct vg_watch_call *w, size_t left)
+static void unpin(struct vg_watch_call *w, uint32_t left)
 {
     if (left < w->pinned) {
         vg_cache_watcher_pins(w->w, (int64_t)left - (int64_t)w->pinned);
@@ -154,7 +160,7 @@ static void on_progress(struct vg_api_call *call, size_t n)
     (void)n;
     if (!w->is_full)
         return;
-    unpin(w, vg_http_unsent(call->x));
+    unpin(w, unsent(w));
     vg_cache_watcher_progress(w->w);
 }
 
@@ -175,20 +181,15 @@ void vg_api_each_watch(struct vg_api_loop *l,
                        void (*each)(void *arg, const struct vg_api_watch_info *info), void *arg)
 {
     VG_LIST_FOREACH (n, &l->watches) {
-        const struct vg_watch_call *w = VG_CONTAINER_OF(n, struct vg_watch_call, link);
-        const char *label = w->texts + w->ns_n, *field = label + w->label_n;
+        const struct vg_api_call *call = VG_CONTAINER_OF(n, struct vg_api_call, link);
+        const struct vg_watch_call *w = call->state;
         struct vg_api_watch_info info = {
-            .call = w->call,
+            .call = call,
             .kind = w->kind,
-            .ns = vg_slice(w->texts, w->ns_n),
-            .label_selector = vg_slice(label, w->label_n),
-            .field_selector = vg_slice(field, w->field_n),
-            .user = w->call->user ? w->call->user->name : VG_SLICE_LIT(""),
-            .started_ns = w->call->started_ns,
+            .predicate = vg_cache_watcher_predicate(w->w),
             .events = w->events,
-            .bytes = w->bytes,
-            .unsent = vg_http_unsent(w->call->x),
-            .rev = w->w ? vg_cache_watcher_revision(w->w) : 0,
+            .unsent = vg_http_unsent(call->x),
+            .rev = vg_cache_watcher_revision(w->w),
         };
         each(arg, &info);
     }

@@ -5,22 +5,21 @@
 #include "options.h"
 #include "respond_int.h"
 
+/* What a watch has beside its call and its watcher, which know the bytes, the user and the
+ * selectors. */
 struct vg_watch_call {
     struct vg_sink sink;
-    struct vg_api_call *call;
+    struct vg_api_call *call;   /* in the loop's watches */
     struct vg_cache_watcher *w; /* NULL: over */
-    struct vg_list link;        /* in the loop's watches */
     const struct vg_kind *kind;
-    struct vg_watch_count *count; /* NULL: not counted */
-    uint64_t events, bytes;
-    size_t pinned; /* told to the cacher, while full */
-    vg_rev after;  /* where it started, for the message of a 410 */
+    uint64_t events;
+    vg_rev after;    /* where it started, for the message of a 410 */
+    uint32_t pinned; /* told to the cacher, while full */
     uint8_t form;
-    bool is_full, is_settled;
-    bool is_list;  /* begins with a state whose end is marked */
     uint8_t scope; /* enum vg_watch_scope */
-    uint16_t ns_n, label_n, field_n;
-    char texts[]; /* namespace, label selector, field selector: for the debug endpoint */
+    bool is_full : 1;
+    bool is_settled : 1;
+    bool is_list : 1; /* begins with a state whose end is marked */
 };
 
 /* For struct vg_watch_call.sink, and for its call. */

@@ -71,36 +71,20 @@ static void end_at_once(struct starting *s, const struct vg_api_status *status)
 
 static struct vg_watch_call *watch_new(struct starting *s)
 {
-    const struct vg_slice texts[] = {s->call->target->ns, s->opts.label_selector,
-                                     s->opts.field_selector};
-    size_t n[3], total = 0;
-    for (size_t i = 0; i < 3; i++)
-        total += n[i] = VG_MIN(texts[i].n, (size_t)1024);
-    struct vg_watch_call *w = vg_calloc(1, sizeof *w + total);
+    struct vg_watch_call *w = vg_new(struct vg_watch_call);
     if (!w)
         return NULL;
-    char *at = w->texts;
-    for (size_t i = 0; i < 3; i++) {
-        if (n[i])
-            memcpy(at, texts[i].p, n[i]);
-        at += n[i];
-    }
-    w->ns_n = (uint16_t)n[0];
-    w->label_n = (uint16_t)n[1];
-    w->field_n = (uint16_t)n[2];
     w->sink.ops = &vg_watch_sink_ops;
     w->call = s->call;
-    w->kind = s->call->target->kind;
+    w->kind = s->call->ask->target->kind;
     w->after = s->rev;
-    w->count = s->call->loop->counts ? &s->call->loop->counts[vg_kind_index(w->kind)] : NULL;
-    const struct vg_media *m = &s->call->media;
+    const struct vg_media *m = &s->call->ask->media;
     if (m->transform == VG_AS_PARTIAL)
         w->form = m->is_v1beta1 ? VG_FORM_PARTIAL_V1BETA1 : VG_FORM_PARTIAL;
     w->is_list = s->opts.send_initial == VG_TRI_TRUE;
-    w->scope = s->opts.is_name_pinned ? VG_SCOPE_RESOURCE
-               : w->ns_n              ? VG_SCOPE_NAMESPACE
-                                      : VG_SCOPE_CLUSTER;
-    vg_list_init(&w->link);
+    w->scope = s->opts.is_name_pinned       ? VG_SCOPE_RESOURCE
+               : s->call->ask->target->ns.n ? VG_SCOPE_NAMESPACE
+                                            : VG_SCOPE_CLUSTER;
     return w;
 }
 
@@ -121,15 +105,16 @@ static void started(struct starting *s, struct vg_watch_call *w)
     vg_list_options_done(&s->opts);
     call->state = w;
     call->op = &vg_watch_op;
-    vg_list_push_back(&call->loop->watches, &w->link);
+    vg_list_remove(&call->link);
+    vg_list_push_back(&call->loop->watches, &call->link);
     if (open_stream(call) < 0) {
         vg_watch_op.closed(call, 0);
         return;
     }
     vg_http_release_request(call->x);
-    vg_arena_done(&call->arena); /* with *s */
-    call->warnings = NULL;
-    call->n_warnings = 0;
+    vg_arena_done(&call->ask->arena); /* with *s */
+    call->ask->warnings = NULL;
+    call->ask->n_warnings = 0;
     if (is_settled)
         vg_watch_settle(w);
 }
@@ -164,14 +149,15 @@ static void start(struct starting *s)
     const struct vg_kind *kind = w->kind;
     vg_free(w);
     if (r == VIGIL_E_COMPACTED) {
-        vg_watch_say_expired(&call->arena, kind, s->rev, oldest, &status);
+        vg_watch_say_expired(&call->ask->arena, kind, s->rev, oldest, &status);
         end_at_once(s, &status);
     } else if (r == VIGIL_E_BUSY) {
-        vg_status_too_many(&call->arena, &status, vg_cacher_retry_after_s(call->loop->api->cacher),
+        vg_status_too_many(&call->ask->arena, &status,
+                           vg_cacher_retry_after_s(call->loop->api->cacher),
                            "storage is (re)initializing");
         refuse(s, &status);
     } else {
-        vg_status_from_err(&call->arena, &status, r, NULL);
+        vg_status_from_err(&call->ask->arena, &status, r, NULL);
         refuse(s, &status);
     }
 }
@@ -187,7 +173,7 @@ static void on_fresh(struct vg_cache_wait *wait, int err)
         start(s);
         return;
     }
-    vg_status_too_large_rev(&s->call->arena, &status, s->rev,
+    vg_status_too_large_rev(&s->call->ask->arena, &status, s->rev,
                             vg_cacher_revision(s->call->loop->api->cacher), true);
     end_at_once(s, &status);
 }
@@ -207,7 +193,7 @@ static const struct vg_api_op starting_op = {.closed = on_closed_early};
 static void start_when_fresh(struct starting *s)
 {
     struct vg_cacher *c = s->call->loop->api->cacher;
-    bool is_uncached = vg_kind_is(s->call->target->kind, VG_KIND_UNCACHED);
+    bool is_uncached = vg_kind_is(s->call->ask->target->kind, VG_KIND_UNCACHED);
     if (is_uncached || !vg_cacher_is_ready(c) ||
         vg_cache_port_revision(s->call->loop->port) >= s->rev) {
         start(s);
@@ -226,9 +212,9 @@ static int read_rev(struct starting *s, struct vg_api_status *ret_status)
     struct vg_slice why;
     if (vg_rev_is_unset(s->opts.rev))
         return 0;
-    int r = vg_rev_parse(&s->call->arena, s->opts.rev, &s->rev, &why);
+    int r = vg_rev_parse(&s->call->ask->arena, s->opts.rev, &s->rev, &why);
     if (r == VIGIL_E_INVALID)
-        vg_status_unknown(&s->call->arena, ret_status, "%.*s", VG_SLICE_ARG(why));
+        vg_status_unknown(&s->call->ask->arena, ret_status, "%.*s", VG_SLICE_ARG(why));
     else if (r < 0)
         vg_status_no_memory(ret_status);
     return r;
@@ -238,7 +224,7 @@ static int read_rev(struct starting *s, struct vg_api_status *ret_status)
 static bool plan(struct starting *s)
 {
     bool is_unset = vg_rev_is_unset(s->opts.rev);
-    bool is_of_path = s->call->target->is_legacy_watch && s->opts.send_initial == VG_TRI_UNSET;
+    bool is_of_path = s->call->ask->target->is_legacy_watch && s->opts.send_initial == VG_TRI_UNSET;
     if (s->opts.send_initial == VG_TRI_TRUE) {
         s->start = VG_WATCH_STATE;
         s->with_end_bookmark = s->opts.allow_bookmarks;
@@ -263,7 +249,7 @@ static bool may_upgrade(struct vg_api_call *call, struct vg_api_status *ret_stat
 {
     if (!vg_http_request(call->x)->wants_websocket || vg_http_field(call->x, "origin").n)
         return true;
-    vg_status_forbidden(&call->arena, ret_status, NULL, VG_SLICE_LIT(""),
+    vg_status_forbidden(&call->ask->arena, ret_status, NULL, VG_SLICE_LIT(""),
                         "a WebSocket needs an Origin");
     return false;
 }
@@ -271,7 +257,7 @@ static bool may_upgrade(struct vg_api_call *call, struct vg_api_status *ret_stat
 void vg_api_watch(struct vg_api_call *call)
 {
     struct vg_api_status status;
-    struct starting *s = vg_arena_new(&call->arena, struct starting);
+    struct starting *s = vg_arena_new(&call->ask->arena, struct starting);
     if (!s) {
         vg_status_no_memory(&status);
         vg_respond_status(call, &status);
@@ -279,7 +265,7 @@ void vg_api_watch(struct vg_api_call *call)
     }
     memset(s, 0, sizeof *s);
     s->call = call;
-    int r = vg_list_options_parse(call->target, &call->arena, &s->opts, &status);
+    int r = vg_list_options_parse(call->ask->target, &call->ask->arena, &s->opts, &status);
     if (r == 0)
         r = read_rev(s, &status);
     if (r < 0 || !may_upgrade(call, &status)) {

@@ -65,8 +65,8 @@ static void read_fields_mode(struct vg_field_errors *e, struct vg_slice text,
 int vg_write_opts_read(struct vg_api_call *call, const char *type, struct vg_write_opts *ret,
                        struct vg_api_status *ret_status)
 {
-    const struct vg_target *t = call->target;
-    struct vg_arena *a = &call->arena;
+    const struct vg_target *t = call->ask->target;
+    struct vg_arena *a = &call->ask->arena;
     struct vg_field_errors e = {.arena = a};
     *ret = (struct vg_write_opts){0};
     if (t->verb == VG_API_PATCH && vg_query_get(t, "force").p)

@@ -177,6 +177,8 @@ void vg_cache_watcher_progress(struct vg_cache_watcher *w);
 /* The sink keeps so many bytes more (or fewer) of pinned blocks. */
 void vg_cache_watcher_pins(struct vg_cache_watcher *w, int64_t delta);
 /* Everything up to here has been looked at for it. */
+/* What it is about; borrowed. */
+const struct vg_obj_predicate *vg_cache_watcher_predicate(const struct vg_cache_watcher *w);
 vg_rev vg_cache_watcher_revision(const struct vg_cache_watcher *w);
 /* The request is over; the sink is not called any more. Allowed inside write. */
 void vg_cache_watcher_stop(struct vg_cache_watcher *w);

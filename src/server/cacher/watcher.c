@@ -234,6 +234,11 @@ void vg_cache_watcher_pins(struct vg_cache_watcher *w, int64_t delta)
     atomic_fetch_add(&w->port->c->pinned, delta);
 }
 
+const struct vg_obj_predicate *vg_cache_watcher_predicate(const struct vg_cache_watcher *w)
+{
+    return w->predicate;
+}
+
 vg_rev vg_cache_watcher_revision(const struct vg_cache_watcher *w)
 {
     return w->state == WATCHER_LIVE ? w->port->seen : w->rev;

@@ -16,13 +16,13 @@ typedef bool step_fn(struct vg_request *q); /* false: answered */
 static bool read_target(struct vg_request *q)
 {
     const struct vg_http_request *r = vg_http_request(q->call.x);
-    struct vg_request_text *t = q->text;
+    struct vg_request_text *t = vg_request_text(q);
     struct vg_status status = {0};
     struct vg_api_status answer;
     int err = vg_target_parse(r->method, t->raw, t->bytes + t->raw.n, &t->target, &status);
     q->key.method = (uint8_t)r->method;
     if (err < 0) {
-        vg_status_bad_request(&q->call.arena, &answer, "%s", status.message);
+        vg_status_bad_request(&q->call.ask->arena, &answer, "%s", status.message);
         vg_request_fail(q, &answer);
         return false;
     }
@@ -99,7 +99,7 @@ static bool has_certificate(struct vg_request *q)
 }
 
 /* Who asks. 0; VIGIL_E_INVALID: credentials that are nobody's; -ENOMEM, VIGIL_E_TOO_LARGE. */
-static int identify(struct vg_request *q)
+static int identify(struct vg_request *q, struct vg_user **ret_user)
 {
     struct vg_users *users = &q->l->users;
     const struct vg_http_peer *peer = vg_http_peer(q->call.x);
@@ -107,13 +107,13 @@ static int identify(struct vg_request *q)
         static const struct vg_slice group = {VG_GROUP_MASTERS, sizeof VG_GROUP_MASTERS - 1};
         struct vg_api_user u = {
             .name = VG_SLICE_LIT("system:unsecured"), .groups = &group, .n_groups = 1};
-        return vg_users_get(users, &u, VG_GROUP_AUTHENTICATED, &q->user);
+        return vg_users_get(users, &u, VG_GROUP_AUTHENTICATED, ret_user);
     }
     if (has_certificate(q)) {
         struct vg_api_user u = {.name = peer->identity->name,
                                 .groups = peer->identity->groups,
                                 .n_groups = peer->identity->n_groups};
-        return vg_users_get(users, &u, VG_GROUP_AUTHENTICATED, &q->user);
+        return vg_users_get(users, &u, VG_GROUP_AUTHENTICATED, ret_user);
     }
     struct vg_slice token = bearer_token(q->call.x);
     if (token.p) {
@@ -122,25 +122,26 @@ static int identify(struct vg_request *q)
             return VIGIL_E_INVALID;
         struct vg_api_user u = {
             .name = row->name, .uid = row->uid, .groups = row->groups, .n_groups = row->n_groups};
-        return vg_users_get(users, &u, VG_GROUP_AUTHENTICATED, &q->user);
+        return vg_users_get(users, &u, VG_GROUP_AUTHENTICATED, ret_user);
     }
     if (peer->identity) /* expired meanwhile */
         return VIGIL_E_INVALID;
     struct vg_api_user u = {.name = VG_SLICE_LIT(VG_USER_ANONYMOUS)};
-    return vg_users_get(users, &u, VG_GROUP_UNAUTHENTICATED, &q->user);
+    return vg_users_get(users, &u, VG_GROUP_UNAUTHENTICATED, ret_user);
 }
 
 static bool authenticate(struct vg_request *q)
 {
     struct vg_api_status s;
-    int r = identify(q);
+    struct vg_user *user;
+    int r = identify(q, &user);
     vg_request_count_authentication(q->l->gate->metrics, r == 0);
     if (r == 0) {
-        q->call.user = &q->user->api;
+        q->call.user = &user->api;
         return true;
     }
     if (r == -ENOMEM)
-        vg_status_from_err(&q->call.arena, &s, r, vg_err_text(r));
+        vg_status_from_err(&q->call.ask->arena, &s, r, vg_err_text(r));
     else
         vg_status_unauthorized(&s);
     vg_request_fail(q, &s);
@@ -172,8 +173,8 @@ static void forbid(struct vg_request *q, const struct vg_authz_attributes *a, co
     if (r == 0)
         r = vg_authz_explain(&text, a, reason);
     s.message = r == 0 ? vg_buf_slice(&text) : VG_SLICE_LIT("forbidden");
-    q->call.extra_fields = no_sniff;
-    q->call.n_extra_fields = VG_ARRAY_LEN(no_sniff);
+    q->call.ask->extra_fields = no_sniff;
+    q->call.ask->n_extra_fields = VG_ARRAY_LEN(no_sniff);
     vg_request_fail(q, &s);
 }
 
@@ -205,8 +206,8 @@ static bool authorize(struct vg_request *q)
     char verb[16];
     const char *reason;
     struct vg_authz_attributes a;
-    vg_authz_attributes(q->call.user, &q->text->target, vg_http_request(q->call.x)->method_text,
-                        verb, &a);
+    vg_authz_attributes(q->call.user, &vg_request_text(q)->target,
+                        vg_http_request(q->call.x)->method_text, verb, &a);
     if (vg_authz_is_allowed(q->l->gate->opts.authz, &a, &reason))
         return true;
     forbid(q, &a, reason);
@@ -220,7 +221,7 @@ static bool refuse_when_shut(struct vg_request *q)
     struct vg_api_status s;
     if (!q->is_watch || !atomic_load_explicit(&q->l->gate->is_shut, memory_order_relaxed))
         return true;
-    vg_status_unavailable(&q->call.arena, &s, 1, "apiserver is shutting down");
+    vg_status_unavailable(&q->call.ask->arena, &s, 1, "apiserver is shutting down");
     vg_request_fail(q, &s);
     return false;
 }
@@ -232,14 +233,14 @@ static bool limit_watches(struct vg_request *q)
     char text[256];
     if (!q->is_watch)
         return true;
-    int r = vg_watch_caps_take(caps, q->user->api.name);
+    int r = vg_watch_caps_take(caps, q->call.user->name);
     q->has_cap = r == 0;
     if (r == 0)
         return true;
     snprintf(text, sizeof text,
              "user %.*s has %u watches open, as many as this server allows one user",
-             (int)VG_MIN(q->user->api.name.n, 100), q->user->api.name.p, caps->max);
-    vg_status_too_many(&q->call.arena, &s, 1, text);
+             (int)VG_MIN(q->call.user->name.n, 100), q->call.user->name.p, caps->max);
+    vg_status_too_many(&q->call.ask->arena, &s, 1, text);
     vg_request_fail(q, &s);
     return false;
 }
@@ -256,7 +257,7 @@ static bool limit_inflight(struct vg_request *q)
     static const struct vg_http_field fields[] = {{{"Retry-After", 11}, {"1", 1}},
                                                   {{"X-Content-Type-Options", 22}, {"nosniff", 7}}};
     struct vg_gate *g = q->l->gate;
-    const struct vg_target *t = &q->text->target;
+    const struct vg_target *t = &vg_request_text(q)->target;
     if (t->type != VG_TARGET_RESOURCE)
         return true;
     bool is_read = t->verb == VG_API_GET || t->verb == VG_API_LIST || t->verb == VG_API_WATCH;
@@ -266,8 +267,8 @@ static bool limit_inflight(struct vg_request *q)
     if (max == 0 || before < max)
         return true;
     vg_inflight_give(q);
-    q->call.extra_fields = fields;
-    q->call.n_extra_fields = VG_ARRAY_LEN(fields);
+    q->call.ask->extra_fields = fields;
+    q->call.ask->n_extra_fields = VG_ARRAY_LEN(fields);
     vg_request_say(q, 429, "Too many requests, please try again later.\n");
     return false;
 }

@@ -23,10 +23,29 @@ struct gather {
 
 /* ---- on the asked loop ---- */
 
+/* 1 KiB of a selector tells whose it is; it may be 64 KiB long. */
+#define SELECTOR_SHOWN 1024u
+
 static void put_slice(struct vg_json_writer *w, const char *key, struct vg_slice s)
 {
     if (s.n)
-        vg_json_put_member(w, key, s);
+        vg_json_put_member(w, key, vg_slice(s.p, VG_MIN(s.n, (size_t)SELECTOR_SHOWN)));
+}
+
+/* A watch does not keep the texts that it came with: they are made of what it selects by. */
+static int put_selection(struct vg_json_writer *w, const struct vg_obj_predicate *p)
+{
+    struct vg_slice ns;
+    VG_AUTO(buf) labels = {0};
+    VG_AUTO(buf) fields = {0};
+    int r = vg_label_selector_append(&labels, vg_obj_predicate_labels(p));
+    if (r == 0)
+        r = vg_field_selector_append(&fields, vg_obj_predicate_fields(p));
+    if (vg_obj_predicate_namespace(p, &ns))
+        put_slice(w, "namespace", ns);
+    put_slice(w, "labelSelector", vg_buf_slice(&labels));
+    put_slice(w, "fieldSelector", vg_buf_slice(&fields));
+    return r;
 }
 
 static void put_uint(struct vg_json_writer *w, const char *key, uint64_t n)
@@ -38,6 +57,7 @@ static void put_uint(struct vg_json_writer *w, const char *key, uint64_t n)
 static void write_watch(void *arg, const struct vg_api_watch_info *info)
 {
     struct part *p = arg;
+    const struct vg_api_call *call = info->call;
     struct vg_json_writer w;
     if (p->err < 0)
         return;
@@ -45,21 +65,21 @@ static void write_watch(void *arg, const struct vg_api_watch_info *info)
     vg_rev newest = vg_cache_port_revision(vg_api_loop_port(p->l->api));
     vg_json_writer_init(&w, &p->out, 0);
     vg_json_put_begin_object(&w);
-    vg_json_put_member(&w, "user", info->user);
+    vg_json_put_member(&w, "user", call->user ? call->user->name : VG_SLICE_LIT(""));
     vg_json_put_member(&w, "resource", vg_slice_str(vg_kind_qualified(info->kind)));
-    put_slice(&w, "namespace", info->ns);
-    put_slice(&w, "labelSelector", info->label_selector);
-    put_slice(&w, "fieldSelector", info->field_selector);
-    vg_json_put_member(&w, "auditID", vg_slice_str(info->call->audit_id));
-    vg_json_put_member(&w, "peer", vg_slice_str(vg_http_peer(info->call->x)->address));
-    put_uint(&w, "seconds", now > info->started_ns ? (now - info->started_ns) / VG_NS_PER_S : 0);
+    int r = put_selection(&w, info->predicate);
+    vg_json_put_member(&w, "auditID", vg_slice_str(call->audit_id));
+    vg_json_put_member(&w, "peer", vg_slice_str(vg_http_peer(call->x)->address));
+    put_uint(&w, "seconds", now > call->started_ns ? (now - call->started_ns) / VG_NS_PER_S : 0);
     put_uint(&w, "resourceVersion", info->rev);
     put_uint(&w, "lag", newest > info->rev ? newest - info->rev : 0);
     put_uint(&w, "events", info->events);
-    put_uint(&w, "bytes", info->bytes);
+    put_uint(&w, "bytes", call->bytes_out);
     put_uint(&w, "unsent", info->unsent);
     vg_json_put_end_object(&w);
     p->err = vg_json_writer_end(&w);
+    if (p->err == 0)
+        p->err = r;
     if (p->err == 0)
         p->err = vg_buf_append_byte(&p->out, ',');
 }

@@ -42,6 +42,7 @@ struct vg_gate_loop {
 /* What a request is about, kept apart from the rest: a running watch needs it no more. The bytes
  * are the target as sent, then room for what its escapes become. */
 struct vg_request_text {
+    struct vg_api_ask ask;
     struct vg_target target;
     struct vg_slice raw;
     char bytes[];
@@ -51,19 +52,29 @@ struct vg_request_text {
 struct vg_request {
     struct vg_api_call call; /* first */
     struct vg_gate_loop *l;
-    struct vg_user *user;         /* reference; NULL: not known */
-    struct vg_request_text *text; /* NULL: a watch that runs */
-    struct vg_request_key key;    /* for metrics: verb, kind, scope */
-    uint64_t complete_ns;         /* the body was there */
-    uint64_t first_byte_ns;       /* the first byte of the answer left */
-    enum vg_inflight_kind inflight;
-    bool is_watch;
-    bool has_cap;    /* counts as one of its user's watches */
-    bool is_running; /* counts as long-running */
-    bool is_active;  /* somebody answers it: done will come */
-    bool is_held;    /* a debug request waits for other loops */
-    bool is_done, is_closed;
+    struct vg_request_key key; /* for metrics: verb, kind, scope */
+    uint64_t complete_ns;      /* the body was there */
+    uint64_t first_byte_ns;    /* the first byte of the answer left */
+    uint8_t inflight;          /* enum vg_inflight_kind */
+    bool is_watch : 1;
+    bool has_cap : 1;    /* counts as one of its user's watches */
+    bool is_running : 1; /* counts as long-running */
+    bool is_active : 1;  /* somebody answers it: done will come */
+    bool is_held : 1;    /* a debug request waits for other loops */
+    bool is_done : 1;
+    bool is_closed : 1;
 };
+
+/* NULL: a watch that runs. */
+static inline struct vg_request_text *vg_request_text(const struct vg_request *q)
+{
+    return q->call.ask ? VG_CONTAINER_OF(q->call.ask, struct vg_request_text, ask) : NULL;
+}
+/* The request has a reference. NULL: not known. */
+static inline struct vg_user *vg_request_user(const struct vg_request *q)
+{
+    return q->call.user ? VG_CONTAINER_OF(q->call.user, struct vg_user, api) : NULL;
+}
 
 static inline struct vg_request *vg_request_of(struct vg_api_call *call)
 {

@@ -19,10 +19,10 @@ static void choose_media(struct vg_request *q)
     static const struct vg_media_scope scope = {0};
     struct vg_api_status ignored;
     struct vg_media media = {0};
-    if (vg_media_negotiate(q->call.x, &q->text->target, &scope, &q->call.arena, &media, &ignored) <
-        0)
+    if (vg_media_negotiate(q->call.x, &vg_request_text(q)->target, &scope, &q->call.ask->arena,
+                           &media, &ignored) < 0)
         media = (struct vg_media){0};
-    q->call.media = media;
+    q->call.ask->media = media;
 }
 
 void vg_request_fail(struct vg_request *q, const struct vg_api_status *status)
@@ -41,9 +41,9 @@ static void answer(struct vg_request *q, int code, const char *type, struct vg_b
 void vg_request_say(struct vg_request *q, int code, const char *text)
 {
     struct vg_buf body = {0};
-    if (!q->call.extra_fields) {
-        q->call.extra_fields = no_sniff;
-        q->call.n_extra_fields = VG_ARRAY_LEN(no_sniff);
+    if (!q->call.ask->extra_fields) {
+        q->call.ask->extra_fields = no_sniff;
+        q->call.ask->n_extra_fields = VG_ARRAY_LEN(no_sniff);
     }
     if (vg_buf_append(&body, text, strlen(text)) < 0)
         vg_buf_clear(&body);
@@ -62,7 +62,7 @@ static void serve_health(struct vg_request *q)
 {
     struct vg_buf body = {0};
     struct vg_health_answer a;
-    int r = vg_health_answer(q->l->gate->opts.health, &q->text->target, &body, &a);
+    int r = vg_health_answer(q->l->gate->opts.health, &vg_request_text(q)->target, &body, &a);
     if (r == VIGIL_E_NOT_FOUND) {
         vg_buf_done(&body);
         vg_request_say(q, 404, "404 page not found\n");
@@ -73,8 +73,8 @@ static void serve_health(struct vg_request *q)
         return;
     }
     if (!a.is_sniffable) {
-        q->call.extra_fields = no_sniff;
-        q->call.n_extra_fields = VG_ARRAY_LEN(no_sniff);
+        q->call.ask->extra_fields = no_sniff;
+        q->call.ask->n_extra_fields = VG_ARRAY_LEN(no_sniff);
     }
     answer(q, a.code, TEXT, &body);
 }
@@ -128,8 +128,8 @@ static bool fits(const struct route *r, struct vg_slice path)
 void vg_request_serve_local(struct vg_request *q)
 {
     for (size_t i = 0; i < VG_ARRAY_LEN(routes); i++) {
-        if (fits(&routes[i], q->text->target.path)) {
-            q->key.path = routes[i].path;
+        if (fits(&routes[i], vg_request_text(q)->target.path)) {
+            q->key.sub = routes[i].path;
             routes[i].serve(q);
             return;
         }
@@ -209,7 +209,7 @@ static int collect_paths(struct vg_request *q, struct path_list *l)
 
 static void serve_paths(struct vg_request *q)
 {
-    struct path_list list = {.arena = &q->call.arena};
+    struct path_list list = {.arena = &q->call.ask->arena};
     struct vg_buf body = {0};
     struct vg_json_writer w;
     int r = collect_paths(q, &list);

@@ -50,24 +50,36 @@ static struct vg_request_text *text_new(struct vg_slice raw)
     struct vg_request_text *t = vg_malloc(sizeof *t + 2 * raw.n);
     if (!t)
         return NULL;
+    t->ask = (struct vg_api_ask){.target = &t->target};
+    vg_arena_init(&t->ask.arena, 0, 0);
     memset(&t->target, 0, sizeof t->target);
     memcpy(t->bytes, raw.p, raw.n);
     t->raw = vg_slice(t->bytes, raw.n);
     return t;
 }
 
+static void text_free(struct vg_request *q)
+{
+    struct vg_request_text *t = vg_request_text(q);
+    if (!t)
+        return;
+    vg_arena_done(&t->ask.arena);
+    q->call.ask = NULL;
+    vg_free(t);
+}
+
 static void request_free(struct vg_request *q)
 {
     struct vg_gate_loop *l = q->l;
+    struct vg_user *user = vg_request_user(q);
     vg_inflight_give(q);
     if (q->is_running)
         vg_request_count_running(l->gate->metrics, &l->series, &q->key, -1);
     if (q->has_cap)
-        vg_watch_caps_give(&l->gate->caps, q->user->api.name);
-    if (q->user)
-        vg_users_put(&l->users, q->user);
-    vg_arena_done(&q->call.arena);
-    vg_free(q->text);
+        vg_watch_caps_give(&l->gate->caps, user->api.name);
+    if (user)
+        vg_users_put(&l->users, user);
+    text_free(q);
     vg_free(q);
     if (--l->n_requests == 0 && l->idle) {
         void (*idle)(void *arg) = l->idle;
@@ -104,10 +116,10 @@ static void on_settled(struct vg_api_call *call)
 {
     struct vg_request *q = vg_request_of(call);
     vg_inflight_give(q);
-    call->target = NULL;
-    vg_free(q->text);
-    q->text = NULL;
+    text_free(q);
 }
+
+static const struct vg_api_call_ops call_ops = {.done = on_done, .settled = on_settled};
 
 static struct vg_request *request_new(struct vg_gate_loop *l, struct vg_http_exchange *x)
 {
@@ -119,15 +131,12 @@ static struct vg_request *request_new(struct vg_gate_loop *l, struct vg_http_exc
         return NULL;
     }
     q->l = l;
-    q->text = text;
     q->inflight = VG_INFLIGHT_NONE;
     q->call.x = x;
     q->call.loop = l->api;
-    q->call.target = &text->target;
+    q->call.ask = &text->ask;
     q->call.started_ns = vg_clock_mono_ns(l->gate->clock);
-    q->call.done = on_done;
-    q->call.settled = on_settled;
-    vg_arena_init(&q->call.arena, 0, 0);
+    q->call.ops = &call_ops;
     choose_audit_id(q, vg_http_field(x, "audit-id"));
     l->n_requests++;
     return q;
@@ -157,7 +166,7 @@ static void on_request(struct vg_http_exchange *x, void *arg)
     if (!q || q->is_active)
         return;
     q->complete_ns = vg_clock_mono_ns(q->l->gate->clock);
-    if (q->text->target.type == VG_TARGET_OTHER) {
+    if (vg_request_text(q)->target.type == VG_TARGET_OTHER) {
         vg_request_serve_local(q);
         return;
     }
@@ -204,8 +213,9 @@ static void log_request(struct vg_request *q, int code, uint64_t now)
         return;
     const struct vg_kind *kind = q->key.kind;
     struct vg_slice verb = vg_slice_str(vg_request_verb(&q->key));
-    struct vg_slice what = q->text ? q->text->raw : vg_slice_str(kind ? kind->resource : "");
-    struct vg_slice user = q->user ? q->user->api.name : VG_SLICE_LIT("");
+    const struct vg_request_text *text = vg_request_text(q);
+    struct vg_slice what = text ? text->raw : vg_slice_str(kind ? kind->resource : "");
+    struct vg_slice user = q->call.user ? q->call.user->name : VG_SLICE_LIT("");
     vg_log_write(g->log, level, is_slow ? "slow_request" : "request",
                  "verb=%.*s target=%.*s code=%d user=%.*s peer=%s ms=%.1f body_ms=%.1f "
                  "first_byte_ms=%.1f send_ms=%.1f bytes=%" PRIu64 " audit=%s",
@@ -247,7 +257,7 @@ static void refuse(struct vg_http_exchange *x, int status, const char *why, stru
     struct vg_request *q = x ? vg_http_user(x) : NULL;
     int r;
     if (q)
-        q->call.status_code = status;
+        q->call.status_code = (uint16_t)status;
     if (status == 413) {
         VG_AUTO(arena) a = {0};
         struct vg_api_status s;

@@ -150,7 +150,7 @@ void vg_request_key_fill(struct vg_request_key *k, enum vg_http_method method,
     if (t->type != VG_TARGET_RESOURCE)
         return;
     k->kind = t->kind;
-    k->sub = t->sub;
+    k->sub = t->sub ? t->sub->name : NULL;
     k->verb = (uint8_t)t->verb;
     k->is_dry_run = vg_query_get(t, "dryRun").n > 0;
     k->scope = t->name.n || t->verb == VG_API_CREATE ? VG_SCOPE_RESOURCE
@@ -171,7 +171,7 @@ static void fill_labels(const struct vg_request_key *k, char code[8], struct vg_
     labels[1] = vg_slice_str(kind ? kind->group : "");
     labels[2] = vg_slice_str(kind ? kind->resource : "");
     labels[3] = vg_slice_str(scopes[k->scope]);
-    labels[4] = vg_slice_str(k->sub ? k->sub->name : k->path ? k->path : "");
+    labels[4] = vg_slice_str(k->sub ? k->sub : "");
     labels[5] = vg_slice_str(vg_request_verb(k));
     labels[6] = vg_slice_str(kind ? kind->version : "");
     labels[7] = vg_slice_str(k->is_dry_run ? "All" : "");

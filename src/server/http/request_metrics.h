@@ -13,9 +13,8 @@ enum vg_request_scope { VG_SCOPE_NONE, VG_SCOPE_CLUSTER, VG_SCOPE_NAMESPACE, VG_
 
 /* What the labels say; zeroed first, since its bytes are the key of a map. */
 struct vg_request_key {
-    const struct vg_kind *kind;    /* NULL: not a resource */
-    const struct vg_kind_sub *sub; /* NULL: none */
-    const char *path;              /* without a kind: a constant, or NULL */
+    const struct vg_kind *kind; /* NULL: not a resource */
+    const char *sub; /* the subresource, or without a kind the path: a constant; NULL: none */
     uint16_t code;
     uint8_t verb;   /* enum vg_api_verb; 0: method */
     uint8_t method; /* enum vg_http_method */
