@@ -187,6 +187,7 @@ void vg_frame_bookmark(struct vg_frame *f, const struct vg_watch_cache *wc, vg_r
  * of the map and for nothing else. NULL: there are none. */
 struct vg_port_kind {
     struct vg_watch_cache *wc;
+    struct vg_cache_port *port;
     uint64_t dispatched; /* changes below this sequence have been dispatched on this loop */
     struct vg_list *all; /* of those that pin nothing */
     struct vg_map by_name, by_trigger, by_namespace; /* value -> the ring */
@@ -213,11 +214,12 @@ struct vg_cache_port {
     vg_rev seen;
     struct vg_port_kind *kinds;
     struct vg_list waits;
-    struct vg_list watchers; /* all of them */
-    struct vg_list ended;    /* to be freed when nobody is walking */
-    struct vg_list behind;   /* watchers that have something to catch up with, in turn */
-    struct vg_list full;     /* watchers whose sink is full, the longest first */
-    struct vg_list wheel[WHEEL_SLOTS];
+    struct vg_list ended;  /* to be freed when nobody is walking */
+    struct vg_list behind; /* watchers that have something to catch up with, in turn */
+    struct vg_list full;   /* watchers whose sink is full, the longest first */
+    /* Every watcher that has not ended is in one of these: a slot for each second, and the last for
+     * those who wait for no time. */
+    struct vg_list wheel[WHEEL_SLOTS + 1];
     uint64_t wheel_second; /* the last second that was turned */
     struct vg_timer tick;
     struct vg_rng rng;
@@ -226,35 +228,35 @@ struct vg_cache_port {
     size_t n_watchers;
 };
 
+/* The list of the wheel of those who wait for no time. */
+#define WHEEL_UNDATED WHEEL_SLOTS
+
 enum watcher_state { WATCHER_BEHIND, WATCHER_LIVE, WATCHER_ENDED };
 struct replay;
 
+/* There is one for each idle watch: what it needs only while it is behind is in its replay. */
 struct vg_cache_watcher {
     /* What an event reads, side by side: of many watchers, the one that cares is not in a cache. */
-    struct vg_list link; /* LIVE: in a ring of the index; BEHIND: in port->behind if it can go on */
+    struct vg_list link; /* LIVE: in a ring of the index; BEHIND: in port->behind if it can go on,
+                          * in port->full if its sink is */
     uint64_t next;       /* changes below this sequence are not for it: seen, or too old */
     vg_rev after;        /* changes up to this revision are not for it */
     const struct vg_obj_predicate *predicate; /* reference */
     struct vg_sink *sink;
-    struct vg_cache_port *port;
+    struct vg_port_kind *pk;
     uint32_t form;
     uint8_t state;
     bool is_full;
     bool in_write;
     bool with_bookmarks;
     /* The rest. */
-    struct vg_port_kind *pk;
-    struct vg_list full;    /* in port->full while the sink is */
-    struct vg_list due;     /* in the wheel */
-    struct vg_list sibling; /* in port->watchers */
-    struct replay *replay;  /* BEHIND */
-    vg_rev rev;             /* BEHIND: the last change that was looked at, (rev, sub) */
+    struct vg_list due;    /* in the wheel; ENDED: in port->ended */
+    struct replay *replay; /* BEHIND */
+    vg_rev rev;            /* BEHIND: the last change that was looked at, (rev, sub) */
     uint32_t sub;
-    vg_rev bookmarked;    /* the last one sent */
+    uint32_t pinned;      /* bytes that its sink holds */
     uint64_t deadline_ns; /* 0 = none */
     uint64_t bookmark_ns; /* when the next one is due */
-    uint64_t progress_ns; /* when the sink last took a byte */
-    int64_t pinned;
 };
 
 /* What became of telling a watcher about a change. */
@@ -288,7 +290,9 @@ uint64_t vg_watcher_next_due(const struct vg_cache_watcher *w);
 VG_CHECK int vg_replay_start(struct vg_cache_watcher *w, const struct vg_cache_watch_opts *opts);
 void vg_replay_free(struct vg_cache_watcher *w);
 VG_CHECK int vg_replay_resume(struct vg_cache_watcher *w); /* from where it fell behind */
-void vg_replay_drained(struct vg_cache_watcher *w);
+/* Its sink took something, or became full; when that was last. BEHIND. */
+void vg_replay_progress(struct vg_cache_watcher *w);
+uint64_t vg_replay_progress_ns(const struct vg_cache_watcher *w);
 /* One slice of catching up. False: nothing more can be done for this watcher now. */
 bool vg_replay_step(struct vg_cache_watcher *w);
 

@@ -110,7 +110,7 @@ static void dispatch(struct vg_cache_port *p, const struct vg_cache_event *ev)
 static void free_ended(struct vg_cache_port *p)
 {
     VG_LIST_FOREACH_SAFE (n, &p->ended) {
-        struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, sibling);
+        struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, due);
         if (w->in_write)
             continue;
         vg_list_remove(n);
@@ -123,11 +123,12 @@ static void end_cached(struct vg_cache_port *p)
 {
     struct vg_list all, *n; /* emptied from the front: a sink that ends may stop other watchers */
     vg_list_init(&all);
-    while ((n = vg_list_pop_front(&p->watchers)))
-        vg_list_push_back(&all, n);
+    for (size_t i = 0; i < VG_ARRAY_LEN(p->wheel); i++)
+        while ((n = vg_list_pop_front(&p->wheel[i])))
+            vg_list_push_back(&all, n);
     while ((n = vg_list_pop_front(&all))) {
-        struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, sibling);
-        vg_list_push_back(&p->watchers, n);
+        struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, due);
+        vg_port_schedule(w);
         if (!w->pk->wc->kind->is_uncached)
             vg_watcher_end(w, VG_END_CONTINUITY, 0);
     }
@@ -235,13 +236,13 @@ static void on_wake(struct vg_mail *mail)
 
 void vg_port_schedule(struct vg_cache_watcher *w)
 {
-    struct vg_cache_port *p = w->port;
+    struct vg_cache_port *p = w->pk->port;
     uint64_t at = vg_watcher_next_due(w);
+    size_t slot = WHEEL_UNDATED;
+    if (at != UINT64_MAX)
+        slot = VG_MAX((at + VG_NS_PER_S - 1) / VG_NS_PER_S, p->wheel_second + 1) % WHEEL_SLOTS;
     vg_list_remove(&w->due);
-    if (at == UINT64_MAX)
-        return;
-    uint64_t second = VG_MAX((at + VG_NS_PER_S - 1) / VG_NS_PER_S, p->wheel_second + 1);
-    vg_list_push_back(&p->wheel[second % WHEEL_SLOTS], &w->due);
+    vg_list_push_back(&p->wheel[slot], &w->due);
 }
 
 static void turn_slot(struct vg_list *slot, uint64_t now)
@@ -265,7 +266,7 @@ static void relieve(struct vg_cache_port *p)
 {
     while (atomic_load(&p->c->pinned) > (int64_t)p->c->opts.pinned_max &&
            !vg_list_is_empty(&p->full)) {
-        struct vg_cache_watcher *w = VG_CONTAINER_OF(p->full.next, struct vg_cache_watcher, full);
+        struct vg_cache_watcher *w = VG_CONTAINER_OF(p->full.next, struct vg_cache_watcher, link);
         vg_watcher_end(w, VG_END_PINNED, 0);
     }
 }
@@ -318,6 +319,7 @@ static void init_kinds(struct vg_cache_port *p)
     for (size_t i = 0; i < p->c->n_kinds; i++) {
         struct vg_port_kind *pk = &p->kinds[i];
         pk->wc = &p->c->kinds[i];
+        pk->port = p;
         vg_map_init(&pk->by_name, VG_MAP_BORROWS_KEYS);
         vg_map_init(&pk->by_trigger, VG_MAP_BORROWS_KEYS);
         vg_map_init(&pk->by_namespace, VG_MAP_BORROWS_KEYS);
@@ -330,11 +332,10 @@ static void init_kinds(struct vg_cache_port *p)
 static void init_lists(struct vg_cache_port *p)
 {
     vg_list_init(&p->waits);
-    vg_list_init(&p->watchers);
     vg_list_init(&p->behind);
     vg_list_init(&p->full);
     vg_list_init(&p->ended);
-    for (int i = 0; i < WHEEL_SLOTS; i++)
+    for (size_t i = 0; i < VG_ARRAY_LEN(p->wheel); i++)
         vg_list_init(&p->wheel[i]);
 }
 
@@ -370,17 +371,18 @@ int vg_cache_port_open(struct vg_cacher *c, struct vg_loop *loop, struct vg_cach
     return 0;
 }
 
+static void drain_watcher(struct vg_cache_port *p, struct vg_cache_watcher *w)
+{
+    if (w->with_bookmarks && w->state == WATCHER_LIVE && p->seen > w->after)
+        (void)vg_watcher_bookmark(w, p->seen, false);
+    vg_watcher_end(w, VG_END_DRAIN, 0);
+}
+
 void vg_cache_port_drain(struct vg_cache_port *p)
 {
-    while (!vg_list_is_empty(&p->watchers)) {
-        struct vg_cache_watcher *w =
-            VG_CONTAINER_OF(p->watchers.next, struct vg_cache_watcher, sibling);
-        bool is_told =
-            w->with_bookmarks && w->state == WATCHER_LIVE && !w->is_full && p->seen > w->after;
-        if (is_told)
-            (void)vg_watcher_bookmark(w, p->seen, false);
-        vg_watcher_end(w, VG_END_DRAIN, 0);
-    }
+    for (size_t i = 0; i < VG_ARRAY_LEN(p->wheel); i++)
+        while (!vg_list_is_empty(&p->wheel[i]))
+            drain_watcher(p, VG_CONTAINER_OF(p->wheel[i].next, struct vg_cache_watcher, due));
     free_ended(p);
 }
 
@@ -393,7 +395,7 @@ static void done_kind(struct vg_port_kind *pk)
 
 void vg_cache_port_close(struct vg_cache_port *p)
 {
-    assert(vg_list_is_empty(&p->watchers) && vg_list_is_empty(&p->waits));
+    assert(p->n_watchers == 0 && vg_list_is_empty(&p->waits));
     free_ended(p);
     vg_timer_stop(p->loop, &p->tick);
     vg_tail_unlisten(&p->c->tail, &p->listener);

@@ -57,7 +57,7 @@ static void take_state(struct vg_cache_watcher *w, struct vg_cache_snapshot *ret
                        uint64_t *ret_next)
 {
     struct vg_watch_cache *wc = w->pk->wc;
-    vg_rev rev = vg_cacher_revision(w->port->c);
+    vg_rev rev = vg_cacher_revision(w->pk->port->c);
     vg_mutex_lock(&wc->mu);
     ret->root = vg_root_ref(wc->root);
     ret->trigger = wc->trigger_root ? vg_root_ref(wc->trigger_root) : NULL;
@@ -76,7 +76,7 @@ static int start_state(struct vg_cache_watcher *w)
     take_state(w, &s->snapshot, &w->next);
     w->after = w->rev = s->snapshot.rev;
     w->sub = UINT32_MAX;
-    vg_cache_walk_init(&s->walk, w->port->c, w->pk->wc->index, &s->snapshot, w->predicate,
+    vg_cache_walk_init(&s->walk, w->pk->port->c, w->pk->wc->index, &s->snapshot, w->predicate,
                        vg_slice(NULL, 0), &s->key_buf);
     return 0;
 }
@@ -99,7 +99,7 @@ static bool step_state(struct vg_cache_watcher *w)
             return vg_replay_finish_state(w, FROM_TAIL) == TOLD_OK;
         struct vg_told t;
         vg_told_init_state(&t, rec);
-        vg_count(&w->port->c->init_events, 1);
+        vg_count(&w->pk->port->c->init_events, 1);
         if (vg_watcher_tell(w, &t) != TOLD_OK)
             return false;
     }
@@ -222,7 +222,7 @@ static enum told tell_tail(struct vg_cache_watcher *w, uint64_t end)
         struct vg_change *c = vg_history_at(r->hold.view, seq);
         struct vg_told t;
         init_told(r, c, &t);
-        vg_count(&w->port->c->events_replayed, 1);
+        vg_count(&w->pk->port->c->events_replayed, 1);
         enum told told = c->rev <= w->after ? TOLD_OK : vg_watcher_tell(w, &t);
         if (told == TOLD_ENDED)
             return told;
@@ -256,7 +256,7 @@ static bool step_tail(struct vg_cache_watcher *w)
     uint64_t end = VG_MIN(r->hold.end, w->pk->dispatched);
     enum told told = tell_tail(w, end);
     if (told == TOLD_AGAIN) {
-        w->port->yields = true;
+        w->pk->port->yields = true;
         return true;
     }
     if (told != TOLD_OK) {
@@ -292,9 +292,14 @@ bool vg_replay_step(struct vg_cache_watcher *w)
     return false;
 }
 
-void vg_replay_drained(struct vg_cache_watcher *w)
+void vg_replay_progress(struct vg_cache_watcher *w)
 {
-    vg_watcher_queue(w);
+    w->replay->progress_ns = vg_cacher_now_ns(w->pk->port->c);
+}
+
+uint64_t vg_replay_progress_ns(const struct vg_cache_watcher *w)
+{
+    return w->replay->progress_ns;
 }
 
 static int new_replay(struct vg_cache_watcher *w)
@@ -328,7 +333,7 @@ static void start_after(struct vg_cache_watcher *w, vg_rev rev)
 
 int vg_replay_start(struct vg_cache_watcher *w, const struct vg_cache_watch_opts *opts)
 {
-    struct vg_cacher *c = w->port->c;
+    struct vg_cacher *c = w->pk->port->c;
     bool is_uncached = w->pk->wc->kind->is_uncached;
     w->state = WATCHER_BEHIND;
     int err = new_replay(w);

@@ -33,6 +33,7 @@ struct storage_source {
 /* Whoever comes back has one of these, and thousands come at once: what only some need is apart. */
 struct replay {
     enum replay_kind kind;
+    uint64_t progress_ns; /* when the sink last took a byte */
     bool with_end_bookmark;
     bool use_links;
     bool links_decide; /* what its links lead to matches: the trigger is all that it asks for */

@@ -84,7 +84,7 @@ static enum told tell_pending(struct vg_cache_watcher *w)
         if (is_new && is_readable(&e)) {
             struct vg_told t;
             vg_told_init(&t, e.rec, e.prev, NULL);
-            vg_count(&w->port->c->events_from_storage, 1);
+            vg_count(&w->pk->port->c->events_from_storage, 1);
             told = vg_watcher_tell(w, &t);
         }
         if (told == TOLD_ENDED || told == TOLD_AGAIN)
@@ -183,7 +183,7 @@ int vg_replay_start_storage(struct vg_cache_watcher *w)
     if (err < 0)
         return err;
     struct vg_watch_opts o = {
-        .loop = w->port->loop,
+        .loop = w->pk->port->loop,
         .keys = {.kind = VG_KEYS_SPAN,
                  .start = vg_obj_key_slice(&s->keys.start),
                  .end = vg_obj_key_slice(&s->keys.end)},
@@ -197,7 +197,7 @@ int vg_replay_start_storage(struct vg_cache_watcher *w)
     };
     w->replay->kind = FROM_STORAGE;
     s->is_paused = false;
-    return vg_storage_watch(w->port->c->opts.storage, &o, &s->watch);
+    return vg_storage_watch(w->pk->port->c->opts.storage, &o, &s->watch);
 }
 
 bool vg_replay_step_storage(struct vg_cache_watcher *w)
@@ -242,14 +242,14 @@ static int next_page(struct vg_cache_watcher *w, vg_rev at)
 {
     struct storage_source *s = w->replay->storage;
     s->list = (struct vg_range){
-        .req = {.loop = w->port->loop, .done = on_page},
+        .req = {.loop = w->pk->port->loop, .done = on_page},
         .keys = {.kind = VG_KEYS_SPAN,
                  .start = vg_obj_key_slice(&s->keys.start),
                  .end = vg_obj_key_slice(&s->keys.end)},
         .at = at,
         .limit = LIST_PAGE,
     };
-    int err = vg_storage_range(w->port->c->opts.storage, &s->list);
+    int err = vg_storage_range(w->pk->port->c->opts.storage, &s->list);
     s->is_listing = err == 0;
     return err;
 }
@@ -291,7 +291,7 @@ bool vg_replay_step_list(struct vg_cache_watcher *w)
         if (!is_readable(&e))
             continue;
         vg_told_init_state(&t, e.rec);
-        vg_count(&w->port->c->init_events, 1);
+        vg_count(&w->pk->port->c->init_events, 1);
         enum told told = vg_watcher_tell(w, &t);
         if (told == TOLD_OK)
             continue;

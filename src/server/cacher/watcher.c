@@ -84,8 +84,8 @@ void vg_watcher_leave_live(struct vg_cache_watcher *w)
     struct vg_list *before = vg_list_is_empty(&w->link) ? NULL : w->link.prev;
     bool is_last_of_all = pk->all == &w->link;
     struct place at = narrowest(w);
-    if (w->port->walking)
-        step_over(w->port->walking, &w->link);
+    if (w->pk->port->walking)
+        step_over(w->pk->port->walking, &w->link);
     vg_list_remove(&w->link);
     if (is_last_of_all)
         pk->all = before;
@@ -99,8 +99,30 @@ void vg_watcher_queue(struct vg_cache_watcher *w)
 {
     if (w->state != WATCHER_BEHIND || w->is_full || !vg_list_is_empty(&w->link))
         return;
-    vg_list_push_back(&w->port->behind, &w->link);
-    vg_port_wake(w->port);
+    vg_list_push_back(&w->pk->port->behind, &w->link);
+    vg_port_wake(w->pk->port);
+}
+
+/* BEHIND, and its sink takes no more: it waits, and is ended if that takes too long. */
+static void wait_for_sink(struct vg_cache_watcher *w)
+{
+    vg_replay_progress(w);
+    vg_list_remove(&w->link);
+    vg_list_push_back(&w->pk->port->full, &w->link);
+    vg_port_schedule(w);
+}
+
+/* LIVE before, and the position is known. */
+static void go_behind(struct vg_cache_watcher *w)
+{
+    vg_watcher_leave_live(w);
+    w->state = WATCHER_BEHIND;
+    if (vg_replay_resume(w) < 0)
+        vg_watcher_end(w, VG_END_INTERNAL, 0);
+    else if (w->is_full)
+        wait_for_sink(w);
+    else
+        vg_watcher_queue(w);
 }
 
 void vg_watcher_fall_behind(struct vg_cache_watcher *w, const struct vg_cache_event *at,
@@ -113,12 +135,7 @@ void vg_watcher_fall_behind(struct vg_cache_watcher *w, const struct vg_cache_ev
     w->sub = is_told ? rec->sub : rec->sub ? rec->sub - 1 : UINT32_MAX;
     if (is_told && at->ends_rev)
         w->sub = UINT32_MAX; /* the whole revision, which may then be compacted */
-    vg_watcher_leave_live(w);
-    w->state = WATCHER_BEHIND;
-    if (vg_replay_resume(w) < 0)
-        vg_watcher_end(w, VG_END_INTERNAL, 0);
-    else
-        vg_watcher_queue(w);
+    go_behind(w);
 }
 
 /* ---- delivering ---- */
@@ -137,9 +154,8 @@ static enum told write_frame(struct vg_cache_watcher *w, const struct vg_frame *
     if (r == VG_SINK_OPEN)
         return TOLD_OK;
     w->is_full = true;
-    w->progress_ns = vg_cacher_now_ns(w->port->c);
-    vg_list_push_back(&w->port->full, &w->full);
-    vg_port_schedule(w);
+    if (w->state == WATCHER_BEHIND) /* else it goes behind, and waits there */
+        wait_for_sink(w);
     return TOLD_FULL;
 }
 
@@ -150,7 +166,7 @@ enum told vg_watcher_tell(struct vg_cache_watcher *w, struct vg_told *t)
         return TOLD_OK;
     struct vg_frame own;
     const struct vg_frame *f;
-    int r = vg_told_frame(w->port->c, t, change, w->form, &own, &f);
+    int r = vg_told_frame(w->pk->port->c, t, change, w->form, &own, &f);
     if (r == 0)
         return TOLD_AGAIN;
     if (r < 0) {
@@ -167,8 +183,7 @@ enum told vg_watcher_bookmark(struct vg_cache_watcher *w, vg_rev rev, bool is_en
 {
     struct vg_frame f;
     vg_frame_bookmark(&f, w->pk->wc, rev, is_end);
-    w->bookmarked = rev;
-    vg_count(&w->port->c->bookmarks, 1);
+    vg_count(&w->pk->port->c->bookmarks, 1);
     return write_frame(w, &f);
 }
 
@@ -191,22 +206,20 @@ static void retire(struct vg_cache_watcher *w)
     if (!w->in_write) /* else the frame in the sink's hands points into what the replay holds */
         vg_replay_free(w);
     vg_list_remove(&w->link);
-    vg_list_remove(&w->full);
     vg_list_remove(&w->due);
-    vg_list_remove(&w->sibling);
-    atomic_fetch_sub(&w->port->c->pinned, w->pinned);
+    atomic_fetch_sub(&w->pk->port->c->pinned, w->pinned);
     w->pinned = 0;
-    w->port->n_watchers--;
+    w->pk->port->n_watchers--;
     /* Whoever is walking a list of watchers frees them when the walk is over. */
-    vg_list_push_back(&w->port->ended, &w->sibling);
-    vg_port_wake(w->port);
+    vg_list_push_back(&w->pk->port->ended, &w->due);
+    vg_port_wake(w->pk->port);
 }
 
 void vg_watcher_end(struct vg_cache_watcher *w, enum vg_watch_end why, vg_rev oldest)
 {
     if (w->state == WATCHER_ENDED)
         return;
-    vg_count(&w->port->c->ended[why], 1);
+    vg_count(&w->pk->port->c->ended[why], 1);
     retire(w);
     w->in_write = true;
     w->sink->ops->end(w->sink, why, oldest);
@@ -217,7 +230,7 @@ void vg_cache_watcher_stop(struct vg_cache_watcher *w)
 {
     if (w->state == WATCHER_ENDED)
         return;
-    vg_count(&w->port->c->ended[VG_END_GONE], 1);
+    vg_count(&w->pk->port->c->ended[VG_END_GONE], 1);
     retire(w);
 }
 
@@ -225,13 +238,14 @@ void vg_cache_watcher_stop(struct vg_cache_watcher *w)
 
 void vg_cache_watcher_progress(struct vg_cache_watcher *w)
 {
-    w->progress_ns = vg_cacher_now_ns(w->port->c);
+    if (w->state == WATCHER_BEHIND)
+        vg_replay_progress(w);
 }
 
 void vg_cache_watcher_pins(struct vg_cache_watcher *w, int64_t delta)
 {
-    w->pinned += delta;
-    atomic_fetch_add(&w->port->c->pinned, delta);
+    w->pinned = (uint32_t)((int64_t)w->pinned + delta);
+    atomic_fetch_add(&w->pk->port->c->pinned, delta);
 }
 
 const struct vg_obj_predicate *vg_cache_watcher_predicate(const struct vg_cache_watcher *w)
@@ -241,21 +255,25 @@ const struct vg_obj_predicate *vg_cache_watcher_predicate(const struct vg_cache_
 
 vg_rev vg_cache_watcher_revision(const struct vg_cache_watcher *w)
 {
-    return w->state == WATCHER_LIVE ? w->port->seen : w->rev;
+    return w->state == WATCHER_LIVE ? w->pk->port->seen : w->rev;
 }
 
 void vg_cache_watcher_drained(struct vg_cache_watcher *w)
 {
-    if (!w->is_full || w->state == WATCHER_ENDED)
+    if (!w->is_full || w->state != WATCHER_BEHIND)
         return;
     w->is_full = false;
-    vg_list_remove(&w->full);
-    vg_cache_watcher_progress(w);
-    if (w->state == WATCHER_BEHIND)
-        vg_replay_drained(w);
+    vg_list_remove(&w->link);
+    vg_watcher_queue(w);
 }
 
 /* ---- due times ---- */
+
+/* When a sink that is full will have stalled. */
+static uint64_t stalled_ns(const struct vg_cache_watcher *w)
+{
+    return vg_replay_progress_ns(w) + w->pk->port->c->opts.stall_ms * VG_NS_PER_MS;
+}
 
 uint64_t vg_watcher_next_due(const struct vg_cache_watcher *w)
 {
@@ -265,7 +283,7 @@ uint64_t vg_watcher_next_due(const struct vg_cache_watcher *w)
     if (w->with_bookmarks)
         at = VG_MIN(at, w->bookmark_ns);
     if (w->is_full)
-        at = VG_MIN(at, w->progress_ns + w->port->c->opts.stall_ms * VG_NS_PER_MS);
+        at = VG_MIN(at, stalled_ns(w));
     return at;
 }
 
@@ -273,34 +291,31 @@ uint64_t vg_watcher_next_due(const struct vg_cache_watcher *w)
  * the end, if that is sooner. */
 static void plan_bookmark(struct vg_cache_watcher *w, uint64_t now_ns)
 {
-    uint64_t period = w->port->c->opts.bookmark_ms * VG_NS_PER_MS;
-    w->bookmark_ns = now_ns + period + vg_rng_below(&w->port->rng, period / 4 + 1);
+    uint64_t period = w->pk->port->c->opts.bookmark_ms * VG_NS_PER_MS;
+    w->bookmark_ns = now_ns + period + vg_rng_below(&w->pk->port->rng, period / 4 + 1);
     uint64_t last = w->deadline_ns > 2 * VG_NS_PER_S ? w->deadline_ns - 2 * VG_NS_PER_S : 0;
     if (last > now_ns)
         w->bookmark_ns = VG_MIN(w->bookmark_ns, last);
 }
 
-/* Only a live watcher knows that it has seen everything up to a revision. */
+/* Only a live watcher knows that it has seen everything up to a revision. The bookmark at the end
+ * of a state is at `after`, so that none falls behind the one before. */
 static void send_bookmark(struct vg_cache_watcher *w)
 {
-    vg_rev rev = w->port->seen;
-    if (w->state == WATCHER_LIVE && !w->is_full && rev > w->after && rev >= w->bookmarked) {
-        if (vg_watcher_bookmark(w, rev, false) == TOLD_FULL) {
-            vg_watcher_leave_live(w);
-            w->state = WATCHER_BEHIND;
-            w->next = VG_MAX(w->next, w->pk->dispatched);
-            w->rev = rev;
-            w->sub = UINT32_MAX;
-            if (vg_replay_resume(w) < 0)
-                vg_watcher_end(w, VG_END_INTERNAL, 0);
-        }
+    vg_rev rev = w->pk->port->seen;
+    if (w->state != WATCHER_LIVE || rev <= w->after)
+        return;
+    if (vg_watcher_bookmark(w, rev, false) == TOLD_FULL) {
+        w->next = VG_MAX(w->next, w->pk->dispatched);
+        w->rev = rev;
+        w->sub = UINT32_MAX;
+        go_behind(w);
     }
 }
 
 void vg_watcher_due(struct vg_cache_watcher *w, uint64_t now_ns)
 {
-    uint64_t stall_ns = w->port->c->opts.stall_ms * VG_NS_PER_MS;
-    if (w->is_full && now_ns >= w->progress_ns + stall_ns) {
+    if (w->is_full && now_ns >= stalled_ns(w)) {
         vg_watcher_end(w, VG_END_STALLED, 0);
         return;
     }
@@ -331,16 +346,13 @@ int vg_cache_watch(struct vg_cache_port *p, const struct vg_cache_watch_opts *op
     if (!w)
         return -ENOMEM;
     uint64_t now = vg_cacher_now_ns(c);
-    w->port = p;
     w->pk = &p->kinds[opts->kind];
     w->predicate = vg_obj_predicate_ref(opts->predicate);
     w->sink = opts->sink;
     w->form = opts->form;
     w->with_bookmarks = opts->with_bookmarks;
     w->deadline_ns = opts->timeout_ms ? now + opts->timeout_ms * VG_NS_PER_MS : 0;
-    w->progress_ns = now;
     vg_list_init(&w->link);
-    vg_list_init(&w->full);
     vg_list_init(&w->due);
     int r = vg_replay_start(w, opts);
     if (r < 0) {
@@ -349,7 +361,6 @@ int vg_cache_watch(struct vg_cache_port *p, const struct vg_cache_watch_opts *op
         return r;
     }
     plan_bookmark(w, now);
-    vg_list_push_back(&p->watchers, &w->sibling);
     p->n_watchers++;
     vg_port_schedule(w);
     vg_watcher_queue(w);
