@@ -142,6 +142,7 @@ static inline struct vigil_client *connect_to_cluster(void)
 struct interest {
     void (*changed)(void *arg, const struct vigil_object *o, bool is_gone);
     void *arg;
+    struct vigil_registration *told;
 };
 static inline void interest_add(void *arg, const struct vigil_object *o, bool is_initial)
 {
@@ -172,7 +173,7 @@ static inline struct vigil_informer *informer_with(struct vigil_client *c,
     struct vigil_handler h = {sizeof(h), interest_add, interest_update, interest_delete,
                               .arg = interest};
     if (vigil_informer_new(c, opts, &i, &err) < 0 ||
-        vigil_informer_add_handler(i, &h, NULL, &err) < 0)
+        vigil_informer_add_handler(i, &h, &interest->told, &err) < 0)
         die("informer", &err);
     if (vigil_informer_start(i) < 0)
         die("informer", NULL);
@@ -185,13 +186,10 @@ static inline void work_off(struct vigil_workqueue *q, int (*sync_key)(void *arg
 {
     char key[KEY_SIZE];
     while (vigil_workqueue_get(q, key, sizeof(key), 0) >= 0) {
-        int e = sync_key(arg, key);
-        if (e < 0) {
-            say("%s: %s", key, vigil_code_text(e));
+        if (sync_key(arg, key) < 0)
             vigil_workqueue_add_limited(q, vigil_text(key));
-        } else {
+        else
             vigil_workqueue_forget(q, vigil_text(key));
-        }
         vigil_workqueue_done(q, vigil_text(key));
     }
 }

@@ -21,6 +21,7 @@
 struct controller {
     struct vigil_client *client;
     struct vigil_informer *sets, *pods;
+    struct interest in_sets, in_pods;
     struct vigil_workqueue *queue;
     struct vigil_recorder *events;
     struct vigil_leader *leader; /* NULL: the only one */
@@ -181,6 +182,8 @@ static int sync_set(void *arg, const char *key)
         e = scale(c, set, key, &p);
     if (e == 0 && set)
         e = report(c, set, &p);
+    if (e < 0)
+        say("%s: %s", key, vigil_code_text(e));
     pods_done(&p);
     vigil_object_unref(set);
     return e;
@@ -232,16 +235,16 @@ static void start(struct controller *c)
                                                 .resource = &vigil_replicasets};
     const struct vigil_informer_opts of_pods = {
         .size = sizeof(of_pods), .resource = &vigil_pods, .indexes = &by_owner, .n_indexes = 1};
-    static struct interest in_sets = {.changed = set_changed}, in_pods = {.changed = pod_changed};
     const struct vigil_workqueue_opts limits = {.size = sizeof(limits), .max_delay_ms = 5000};
     struct vigil_error err;
     if (vigil_workqueue_new(&limits, &c->queue, &err) < 0)
         die("work queue", &err);
     if (vigil_recorder_new(c->client, "replicaset-controller", &c->events, &err) < 0)
         die("recorder", &err);
-    in_sets.arg = in_pods.arg = c;
-    c->sets = informer_with(c->client, &of_sets, &in_sets);
-    c->pods = informer_with(c->client, &of_pods, &in_pods);
+    c->in_sets = (struct interest){.changed = set_changed, .arg = c};
+    c->in_pods = (struct interest){.changed = pod_changed, .arg = c};
+    c->sets = informer_with(c->client, &of_sets, &c->in_sets);
+    c->pods = informer_with(c->client, &of_pods, &c->in_pods);
 }
 
 int main(int argc, char **argv)

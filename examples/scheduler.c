@@ -8,11 +8,15 @@
  *   S2 the informers lag behind our own bindings: those not seen yet are assumed, and count.
  *   S3 a binding happens once: who binds a pod that has a node, or another pod of its name, is
  *      refused by the server. Two schedulers do no harm. */
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include "common.h"
 
 #define BY_NODE "node"
 #define NODE_ALIVE_MS 40000 /* a node whose Lease is not renewed for so long gets no pods */
-#define ASSUMED_MS 30000    /* a binding not seen by then has not happened */
+#define LOOK_AGAIN_MS 10
+#define ASSUMED_MS 30000 /* a binding not seen by then has not happened */
 
 struct scheduler {
     struct vigil_client *client;
@@ -21,6 +25,8 @@ struct scheduler {
     struct vigil_expiring *alive;   /* Leases that were renewed lately, by our own clock */
     struct vigil_workqueue *queue;
     struct vigil_recorder *events;
+    struct interest in_unbound, in_bound, in_nodes, in_leases;
+    atomic_bool is_ending;
 };
 
 /* ---- what is told by the informers ---- */
@@ -177,9 +183,11 @@ static int schedule(void *arg, const char *key)
         e = VIGIL_E_BUSY;                                /* later, perhaps */
     if (e == VIGIL_E_NOT_FOUND || e == VIGIL_E_CONFLICT) /* it went away, or has a node: S3 */
         e = 0;
-    if (e < 0)
-        vigil_record(s->events, pod, "Warning", "FailedScheduling", "%s",
-                     node ? err.message : "no node is ready and fits");
+    if (e < 0) {
+        const char *why = node ? err.message : "no node is ready and fits";
+        say("%s: %s", key, why);
+        vigil_record(s->events, pod, "Warning", "FailedScheduling", "%s", why);
+    }
     vigil_object_unref(node);
     vigil_object_unref(pod);
     return e;
@@ -191,6 +199,10 @@ static void *work(void *arg)
     if (vigil_informer_wait_sync(s->unbound, 0) < 0 || vigil_informer_wait_sync(s->bound, 0) < 0 ||
         vigil_informer_wait_sync(s->nodes, 0) < 0 || vigil_informer_wait_sync(s->leases, 0) < 0)
         return NULL;
+    /* That an informer has synced says nothing of its handlers: who is alive must have been told.
+     */
+    while (!vigil_registration_has_synced(s->in_leases.told) && !s->is_ending)
+        usleep(LOOK_AGAIN_MS * 1000);
     say("at work");
     work_off(s->queue, schedule, s);
     return NULL;
@@ -198,10 +210,6 @@ static void *work(void *arg)
 
 static void start(struct scheduler *s)
 {
-    static struct interest in_unbound = {.changed = unbound_changed},
-                           in_bound = {.changed = bound_changed},
-                           in_nodes = {.changed = node_changed},
-                           in_leases = {.changed = lease_changed};
     const struct vigil_index by_node = {.name = BY_NODE, .fn = index_by_node};
     struct vigil_informer_opts o = {.size = sizeof(o), .resource = &vigil_pods};
     const struct vigil_workqueue_opts limits = {.size = sizeof(limits), .max_delay_ms = 5000};
@@ -211,18 +219,21 @@ static void start(struct scheduler *s)
         vigil_expiring_new(NODE_ALIVE_MS, &s->alive, &err) < 0 ||
         vigil_recorder_new(s->client, "scheduler", &s->events, &err) < 0)
         die("start", &err);
-    in_unbound.arg = in_bound.arg = in_nodes.arg = in_leases.arg = s;
+    s->in_unbound = (struct interest){.changed = unbound_changed, .arg = s};
+    s->in_bound = (struct interest){.changed = bound_changed, .arg = s};
+    s->in_nodes = (struct interest){.changed = node_changed, .arg = s};
+    s->in_leases = (struct interest){.changed = lease_changed, .arg = s};
     o.field_selector = "spec.nodeName=";
-    s->unbound = informer_with(s->client, &o, &in_unbound);
+    s->unbound = informer_with(s->client, &o, &s->in_unbound);
     o.field_selector = "spec.nodeName!=";
     o.indexes = &by_node;
     o.n_indexes = 1;
-    s->bound = informer_with(s->client, &o, &in_bound);
+    s->bound = informer_with(s->client, &o, &s->in_bound);
     o = (struct vigil_informer_opts){.size = sizeof(o), .resource = &vigil_nodes};
-    s->nodes = informer_with(s->client, &o, &in_nodes);
+    s->nodes = informer_with(s->client, &o, &s->in_nodes);
     o.resource = &vigil_leases;
     o.ns = "kube-node-lease";
-    s->leases = informer_with(s->client, &o, &in_leases);
+    s->leases = informer_with(s->client, &o, &s->in_leases);
 }
 
 int main(void)
@@ -237,6 +248,7 @@ int main(void)
     if (pthread_create(&worker, NULL, work, &s) != 0)
         die("thread", NULL);
     sigwait(&end, &signal_number);
+    s.is_ending = true;
     vigil_workqueue_shut_down(s.queue, false);
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         vigil_informer_stop(*all[i]); /* the worker may still wait for them */

@@ -1,15 +1,24 @@
 #!/usr/bin/env bash
-# tour.sh <vigild> <cache> <docs/clients.md> - the tour in that text, executed: every line after "$ "
-# of its section is run in one shell, and what the text shows below must come, "..." standing for
-# anything. Only a free port is added to the server's command.
+# tour.sh <vigild> <cache> <text> <title> [<examples>] - the section of a text that begins with that
+# title, executed: every line after "$ " is run in one shell, and what the text shows below must come,
+# "..." standing for anything, and any pod, node and time for those that are shown. Only a free port is
+# added to the server's command.
 tour=$(realpath "$3")
+title=$4
+examples=${5:+$(realpath "$5")}
 . "$(dirname "$0")/lib.sh"
 . "$here/kubectl_get.sh"
 kubectl_of recent
 unset KUBECONFIG
 mkdir bin build
 ln -s "$kubectl" bin/kubectl
-ln -s "$(dirname "$tour")" docs
+root=$(realpath "$here/../..")
+ln -s "$root/docs" docs
+ln -s "$root/examples" examples
+if [ -n "$examples" ]; then
+    mkdir build/release
+    ln -s "$examples" build/release/examples
+fi
 export PATH=$work/bin:$PATH
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 printf '#!/bin/sh\nexec %q --secure-port %s "$@"\n' "$vigild" "$port" >build/vigild
@@ -18,7 +27,9 @@ chmod +x build/vigild
 # Does the file out begin with these lines, "..." being any text?
 shown() {
     local text
-    text=$(sed -e 's/[][\\.*^$+?(){}|]/\\&/g' -e 's/\\\.\\\.\\\./.*/g' -e "s/6443/$port/" <<<"$1")
+    text=$(sed -e 's/[][\\.*^$+?(){}|]/\\&/g' -e 's/\\\.\\\.\\\./.*/g' -e "s/6443/$port/" \
+        -e 's/web-[a-z0-9]\{5\}/web-[a-z0-9]{5}/g' -e 's/node-[0-9]/node-[0-9]/g' \
+        -e 's/^[0-9][0-9]:[0-9][0-9]:[0-9][0-9] /[0-9:]{8} /' <<<"$1")
     local n=0 line
     while IFS= read -r line; do
         n=$((n + 1))
@@ -52,7 +63,7 @@ while IFS= read -r line; do
         ;;
     *) expected+=${expected:+$'\n'}$line ;;
     esac
-done < <(sed -n '/^## A tour/,/^## /s/^    //p' "$tour")
+done < <(sed -n "/^## $title/,/^## /s/^    //p" "$tour")
 step "$command" "$expected"
 [ "$steps" -ge 8 ] || fail "there is no tour"
 echo "the tour of $steps commands goes as it is written"
