@@ -54,6 +54,10 @@ struct vigil_informer_opts {
      * again where it must. Runs on the client's loop. */
     void (*on_error)(void *arg, const struct vigil_error *err);
     void *arg;
+    /* The server is not reached any more; it answers again. Once for each loss, however often it is
+     * tried meanwhile. Run on the client's loop. */
+    void (*on_lost)(void *arg, const struct vigil_error *err);
+    void (*on_back)(void *arg);
 };
 /* Made from a client, which outlives it. opts and its texts are copied. */
 VIGIL_API VIGIL_CHECKED int vigil_informer_new(struct vigil_client *c,
@@ -146,8 +150,8 @@ struct vigil_sink {
 };
 struct vigil_reflector;
 /* List and watch into a sink, for ever. Uses of opts: resource, ns, selectors, resync_ms,
- * page_size, no_watch_list, on_error, arg; transform for a state that streams in, which the sink
- * applies to all that it gets. */
+ * page_size, no_watch_list, on_error, on_lost, on_back, arg; transform for a state that streams in,
+ * which the sink applies to all that it gets. */
 VIGIL_API VIGIL_CHECKED int vigil_reflector_new(struct vigil_client *c,
                                                 const struct vigil_informer_opts *opts,
                                                 const struct vigil_sink *sink,

@@ -149,6 +149,23 @@ int vg_cli_no_memory(void)
     return VG_EXIT_FAILED;
 }
 
+void vg_cli_say_lost(void *arg, const struct vigil_error *err)
+{
+    VG_AUTO(buf) text = {0};
+    unsigned width;
+    (void)arg;
+    if (vg_table_safe(&text, vg_slice_str(err->message), &width) < 0)
+        vg_buf_clear(&text);
+    fprintf(stderr, "vigil: the connection is lost, trying again: %.*s\n",
+            VG_SLICE_ARG(vg_buf_slice(&text)));
+}
+
+void vg_cli_say_back(void *arg)
+{
+    (void)arg;
+    fputs("vigil: connected again\n", stderr);
+}
+
 int vg_cli_flush(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

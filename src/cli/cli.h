@@ -46,6 +46,9 @@ VG_CHECK bool vg_cli_informer_opts(const struct vg_cli *cli, const struct vg_kin
 /* "vigil: message", and what to do about it; returns VG_EXIT_FAILED. */
 int vg_cli_complain(const struct vg_cli *cli, const struct vigil_error *err);
 int vg_cli_no_memory(void);
+/* For informers whose changes are printed as lines: on_lost, on_back. */
+void vg_cli_say_lost(void *arg, const struct vigil_error *err);
+void vg_cli_say_back(void *arg);
 /* Flush standard output: VG_EXIT_OK, or VG_EXIT_FAILED and it was said why, unless the reader went
  * away, who knows. */
 int vg_cli_flush(void);

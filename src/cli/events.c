@@ -174,8 +174,13 @@ static void on_error(void *arg, const struct vigil_error *err)
 
 static int follow(struct events *e, const char *ns)
 {
-    struct vigil_informer_opts opts = {
-        .size = sizeof opts, .resource = &vigil_events, .ns = ns, .on_error = on_error, .arg = e};
+    struct vigil_informer_opts opts = {.size = sizeof opts,
+                                       .resource = &vigil_events,
+                                       .ns = ns,
+                                       .on_error = on_error,
+                                       .on_lost = vg_cli_say_lost,
+                                       .on_back = vg_cli_say_back,
+                                       .arg = e};
     struct vigil_handler h = {.size = sizeof h,
                               .on_add = on_add,
                               .on_update = on_update,

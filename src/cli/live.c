@@ -32,6 +32,7 @@ struct live {
     size_t n, cap;
     size_t top; /* the first row on the screen */
     bool is_synced, is_stale;
+    bool is_lost;                    /* the server is not reached */
     char trouble[VIGIL_MESSAGE_MAX]; /* "": none */
     uint64_t trouble_until_ns;
     int status; /* of the end; -1: not yet */
@@ -153,7 +154,7 @@ static void on_synced(void *arg)
 static void on_error(void *arg, const struct vigil_error *err)
 {
     struct live *v = arg;
-    if (err->code == VIGIL_E_EXPIRED || v->status >= 0)
+    if (err->code == VIGIL_E_EXPIRED || v->status >= 0 || (v->is_lost && v->is_synced))
         return;
     v->is_stale = true;
     snprintf(v->trouble, sizeof v->trouble, "%s",
@@ -163,6 +164,22 @@ static void on_error(void *arg, const struct vigil_error *err)
         vg_terminal_leave(&v->cli->terminal);
         v->status = vg_cli_complain(v->cli, err);
     }
+}
+
+static void on_lost(void *arg, const struct vigil_error *err)
+{
+    struct live *v = arg;
+    v->is_stale = v->is_lost = true;
+    snprintf(v->trouble, sizeof v->trouble, "%s", err->message);
+    v->trouble_until_ns = UINT64_MAX;
+}
+
+static void on_back(void *arg)
+{
+    struct live *v = arg;
+    v->is_stale = true;
+    v->is_lost = false;
+    v->trouble[0] = 0;
 }
 
 /* ---- drawing ---- */
@@ -214,7 +231,7 @@ static int put_foot(struct live *v, size_t shown)
     if (r == 0 && shown < v->n)
         r = vg_buf_printf(&text, ", %zu to %zu shown", v->top + 1, v->top + shown);
     if (r == 0 && v->trouble[0])
-        r = vg_buf_printf(&text, "   ! %s; trying again", v->trouble);
+        r = vg_buf_printf(&text, "   ! trying again: %s", v->trouble);
     else if (r == 0)
         r = vg_buf_printf(&text, "   q ends");
     vg_table_put(&v->foot, vg_buf_slice(&text));
@@ -329,6 +346,8 @@ int vg_live_watch(struct vg_cli *cli, const struct vg_kind *kind)
         return VG_EXIT_USAGE;
     }
     opts.on_error = on_error;
+    opts.on_lost = on_lost;
+    opts.on_back = on_back;
     opts.arg = &v;
     if (vigil_informer_new(cli->client, &opts, &informer, &err) < 0)
         return vg_cli_complain(cli, &err);

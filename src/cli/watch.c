@@ -15,7 +15,7 @@ struct watch {
     struct vg_buf line;
     bool is_synced;
     int status; /* of the end; -1: not yet */
-    struct vigil_error said;
+    int said;   /* the code of the last error */
 };
 
 /* ---- lines ---- */
@@ -83,19 +83,19 @@ static void on_synced(void *arg)
     w->is_synced = true;
 }
 
-/* A server that says no at the start will say so again; later ones, and lost connections, are told
- * once and waited for. */
+/* A server that says no at the start will say so again. Later it is told once and waited for; lost
+ * connections have their own words. */
 static void on_error(void *arg, const struct vigil_error *err)
 {
     struct watch *w = arg;
+    bool is_told = err->code == w->said || err->code == VIGIL_E_NETWORK;
     if (err->code == VIGIL_E_EXPIRED || w->status >= 0)
         return;
     if (!w->is_synced)
         w->status = vg_cli_complain(w->cli, err);
-    else if (err->code != w->said.code)
-        fprintf(stderr, "vigil: %s; trying again\n",
-                err->message[0] ? err->message : vigil_code_text(err->code));
-    w->said = *err;
+    else if (!is_told)
+        (void)vg_cli_complain(w->cli, err);
+    w->said = err->code;
 }
 
 /* ---- the watch ---- */
@@ -125,6 +125,8 @@ static int watch_lines(struct watch *w)
         return VG_EXIT_USAGE;
     }
     opts.on_error = on_error;
+    opts.on_lost = vg_cli_say_lost;
+    opts.on_back = vg_cli_say_back;
     opts.arg = w;
     if (vigil_informer_new(w->cli->client, &opts, &informer, &err) < 0)
         return vg_cli_complain(w->cli, &err);

@@ -141,24 +141,31 @@ class Piped:
     """A vigil that goes on; its output is read line by line."""
 
     def __init__(self, server, *args):
-        self.got = b""
         self.process = subprocess.Popen([VIGIL, *args], env=environment(server),
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE)
+        self.got = {self.process.stdout: b"", self.process.stderr: b""}
+
+    def read_line(self, stream):
+        got = self.got[stream]
+        while b"\n" not in got:
+            ready, _, _ = select.select([stream], [], [], LIMIT_S)
+            data = os.read(stream.fileno(), 65536) if ready else b""
+            check(data, "waited in vain for a line")
+            got += data
+        line, self.got[stream] = got.split(b"\n", 1)
+        return line.decode()
 
     def line(self):
-        while b"\n" not in self.got:
-            ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
-            data = os.read(self.process.stdout.fileno(), 65536) if ready else b""
-            check(data, "waited in vain for a line")
-            self.got += data
-        line, self.got = self.got.split(b"\n", 1)
-        return line.decode()
+        return self.read_line(self.process.stdout)
+
+    def said(self):
+        return self.read_line(self.process.stderr)
 
     def end(self, number=signal.SIGINT, status=130):
         self.process.send_signal(number)
         equal(self.process.wait(timeout=LIMIT_S), status, "exit status")
-        err = self.process.stderr.read().decode()
+        err = (self.got[self.process.stderr] + self.process.stderr.read()).decode()
         check("Sanitizer" not in err, err)
         return err
 
@@ -193,12 +200,26 @@ def test_watch_outlives_the_server(case):
     pod(s, "a")
     w = Piped(s, "watch", "pods")
     has(w.line(), "+ a")
+    e = Piped(s, "events", "-w")
+    has(e.line(), "LAST SEEN")
+    live = Terminal(s, "watch", "pods")
+    live.shows(r"^a +")
     s.kill()
     case.servers.remove(s)
+    for watcher in (w, e):
+        has(watcher.said(), "vigil: the connection is lost, trying again: ")
+    live.shows("1 pods +! trying again: ")
     s = case.start(secure_port=s.port)
+    for watcher in (w, e):
+        equal(watcher.said(), "vigil: connected again")
+    live.shows("1 pods +q ends")
     pod(s, "b")
     has(w.line(), "+ b")
-    w.end()
+    live.shows(r"^\x1b\[1;32mb +")
+    live.type(b"q")
+    live.end(0)
+    for watcher in (w, e):
+        equal(watcher.end(), "", "the rest of what was said")
 
 
 def test_events(case):

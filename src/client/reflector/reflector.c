@@ -66,6 +66,29 @@ bool vg_reflector_complain(struct vigil_reflector *r, const struct vigil_error *
     return vg_reflector_leave(r);
 }
 
+bool vg_reflector_lost(struct vigil_reflector *r, const struct vg_exchange_end *end)
+{
+    if (r->is_lost || !(end->is_lost || end->is_refused))
+        return true;
+    r->is_lost = true;
+    vg_reflector_enter(r);
+    if (r->opts.on_lost)
+        r->opts.on_lost(r->opts.arg, &end->err);
+    return vg_reflector_leave(r);
+}
+
+void vg_reflector_back(void *reflector)
+{
+    struct vigil_reflector *r = reflector;
+    if (!r->is_lost)
+        return;
+    r->is_lost = false;
+    vg_reflector_enter(r);
+    if (r->opts.on_back)
+        r->opts.on_back(r->opts.arg);
+    (void)vg_reflector_leave(r); /* then its exchange is canceled */
+}
+
 int vg_reflector_replace(struct vigil_reflector *r, const struct vigil_object *const *objects,
                          size_t n, struct vg_slice version)
 {

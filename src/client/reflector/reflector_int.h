@@ -59,6 +59,7 @@ struct vigil_reflector {
     bool has_started, is_stopped;
     unsigned in_sink;      /* calls of the sink or the user under way */
     bool must_free;        /* freed from within one */
+    bool is_lost;          /* the user was told so, and not yet that it is back */
     bool is_full;          /* the sink said so; the exchange is paused */
     struct vg_exchange *x; /* R2 */
     uint64_t n_watches;    /* begun */
@@ -109,6 +110,11 @@ void vg_reflector_round(struct vigil_reflector *r);
 void vg_reflector_wait(struct vigil_reflector *r, enum vg_reflector_next next);
 /* Tell on_error. False: the reflector is gone. */
 VG_CHECK bool vg_reflector_complain(struct vigil_reflector *r, const struct vigil_error *err);
+/* An exchange has ended: tell on_lost when the server was not reached. False: the reflector is
+ * gone. */
+VG_CHECK bool vg_reflector_lost(struct vigil_reflector *r, const struct vg_exchange_end *end);
+/* The on_open of exchanges: tell on_back. */
+void vg_reflector_back(void *reflector);
 void vg_reflector_set_version(struct vigil_reflector *r, struct vg_slice version);
 /* Around each call of the sink or the user; leave answers false when the reflector is gone. */
 void vg_reflector_enter(struct vigil_reflector *r);

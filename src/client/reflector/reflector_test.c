@@ -118,8 +118,11 @@ static void scenario_08_refused_connections_back_off(void **state)
     world_make(&w); /* nobody listens yet */
     WORLD_UNTIL(&w, w.waits == 5);
     assert_int_equal(w.waited_ns, 250 * VG_NS_PER_MS);
+    assert_int_equal(w.lost, 1); /* once, not five times */
+    assert_int_equal(w.backs, 0);
     script_listen(w.server);
     WORLD_UNTIL(&w, w.replaces == 1);
+    assert_int_equal(w.backs, 1);
     assert_asked(&w, "stream ");
     assert_int_equal(w.errors, 0);
     world_done(&w);

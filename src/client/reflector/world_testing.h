@@ -64,7 +64,7 @@ struct world {
     const struct vigil_object *objects[256];
     size_t n;
     struct vg_buf calls; /* "put foo@2;" ... */
-    unsigned replaces, resyncs, resync_fails_at, errors, waits, transforms;
+    unsigned replaces, resyncs, resync_fails_at, errors, waits, transforms, lost, backs;
     struct vigil_error last_error;
     uint64_t waited_ns, drift_ns;
     bool is_full;
@@ -155,6 +155,21 @@ static inline void world_error(void *arg, const struct vigil_error *err)
     w->last_error = *err;
 }
 
+static inline void world_lost(void *arg, const struct vigil_error *err)
+{
+    struct world *w = arg;
+    assert_true(err->code < 0 && err->message[0]);
+    assert_int_equal(w->lost, w->backs);
+    w->lost++;
+}
+
+static inline void world_back(void *arg)
+{
+    struct world *w = arg;
+    w->backs++;
+    assert_int_equal(w->lost, w->backs);
+}
+
 static inline const struct vigil_object *world_transform(void *arg, const struct vigil_object *o)
 {
     struct world *w = arg;
@@ -167,6 +182,8 @@ static inline void world_init(struct world *w, const struct step *steps, unsigne
     *w = (struct world){.opts = {.size = sizeof(w->opts), .resource = &vigil_pods}};
     vg_fake_clock_init(&w->clock);
     w->opts.on_error = world_error;
+    w->opts.on_lost = world_lost;
+    w->opts.on_back = world_back;
     w->opts.arg = w;
     w->tuning.seed = vg_test_seed() | 1;
     w->server = script_new(steps, n);

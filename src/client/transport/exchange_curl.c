@@ -38,6 +38,20 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
     return n;
 }
 
+/* Line by line; the empty one ends the head, of an interim answer too. */
+static size_t on_head(char *p, size_t size, size_t n, void *arg)
+{
+    struct vg_exchange *x = arg;
+    long http = 0;
+    n *= size;
+    if (x->is_canceled || n > 2 || (*p != '\r' && *p != '\n'))
+        return n;
+    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &http);
+    if (http / 100 == 2)
+        x->opts.on_open(x->opts.arg);
+    return n;
+}
+
 static size_t on_read(char *to, size_t size, size_t n, void *arg)
 {
     struct vg_exchange *x = arg;
@@ -275,6 +289,10 @@ int vg_exchange_open(struct vg_exchange *x)
     curl_easy_setopt(e, CURLOPT_PRIVATE, x);
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);
     curl_easy_setopt(e, CURLOPT_WRITEDATA, x);
+    if (x->opts.on_open) {
+        curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_head);
+        curl_easy_setopt(e, CURLOPT_HEADERDATA, x);
+    }
     curl_easy_setopt(e, CURLOPT_ERRORBUFFER, x->curl_error);
     x->curl_error[0] = 0;
     /* On one machine copying is cheaper than packing and unpacking. */

@@ -36,6 +36,8 @@ struct vg_exchange_opts {
     uint64_t timeout_ms;               /* for all of it, tries included; 0: none */
     uint64_t stall_ms; /* silence after which the connection counts as dead; 0: for ever */
     bool is_watch;     /* its first try does not count for the rate limit; never times out */
+    /* The head of a 2xx answer is here; NULL allowed. */
+    void (*on_open)(void *arg);
     /* A piece of a 2xx body. 0; 1: taken, and pause; negative: end with this code. */
     int (*on_data)(void *arg, struct vg_slice bytes);
     /* Once, unless it was canceled. The exchange is gone afterwards. */
