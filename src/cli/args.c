@@ -30,7 +30,7 @@ static const struct flag {
     {"selector", 'l', OBJECTS, offsetof(struct vg_args, labels), 0, false},
     {"field-selector", 0, OBJECTS, offsetof(struct vg_args, fields), 0, false},
     {"output", 'o', OBJECTS, offsetof(struct vg_args, output_name), 0, false},
-    {"watch", 'w', VG_CMD_EVENTS, 0, offsetof(struct vg_args, follow), false},
+    {"watch", 'w', VG_CMD_EVENTS | VG_CMD_GET, 0, offsetof(struct vg_args, follow), false},
     {"kubeconfig", 0, EVERY, offsetof(struct vg_args, kubeconfig), 0, false},
     {"context", 0, EVERY, offsetof(struct vg_args, context), 0, false},
     {"server", 's', EVERY, offsetof(struct vg_args, server), 0, false},
@@ -149,8 +149,11 @@ static bool check_flags(struct parser *p)
 
 static bool check_output(struct parser *p)
 {
-    static const char *const names[] = {
-        [VG_OUT_TABLE] = "table", [VG_OUT_NAME] = "name", [VG_OUT_JSON] = "json"};
+    static const char *const names[] = {[VG_OUT_TABLE] = "table",
+                                        [VG_OUT_WIDE] = "wide",
+                                        [VG_OUT_NAME] = "name",
+                                        [VG_OUT_JSON] = "json",
+                                        [VG_OUT_YAML] = "yaml"};
     if (!p->args->output_name)
         return true;
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
@@ -158,7 +161,7 @@ static bool check_output(struct parser *p)
             p->args->output = (enum vg_output)i;
             return true;
         }
-    return wrong(p, "-o is table, name or json, not \"%.64s\"", p->args->output_name);
+    return wrong(p, "-o is table, wide, name, json or yaml, not \"%.64s\"", p->args->output_name);
 }
 
 static bool find_command(struct parser *p)
@@ -193,10 +196,13 @@ bool vg_args_parse(int argc, char **argv, struct vg_args *ret, char ret_why[VG_A
             return false;
     if (p.wants_help || p.wants_version) {
         ret->command = p.wants_help ? VG_CMD_HELP : VG_CMD_VERSION;
+        ret->kind = p.operands[0];
         return true;
     }
     if (!find_command(&p) || !check_flags(&p) || !check_output(&p))
         return false;
+    if (ret->command == VG_CMD_GET && ret->follow)
+        ret->command = VG_CMD_WATCH;
     if (ret->name && ret->all_namespaces)
         return wrong(&p, "a name is looked for in one namespace: use -n in place of -A");
     if (ret->name && !*ret->name)

@@ -15,7 +15,7 @@ enum vg_command {
     VG_CMD_HELP = 1u << 5,
     VG_CMD_VERSION = 1u << 6
 };
-enum vg_output { VG_OUT_TABLE, VG_OUT_NAME, VG_OUT_JSON };
+enum vg_output { VG_OUT_TABLE, VG_OUT_WIDE, VG_OUT_NAME, VG_OUT_JSON, VG_OUT_YAML };
 
 /* Also the exit status. */
 enum vg_exit { VG_EXIT_OK = 0, VG_EXIT_FAILED = 1, VG_EXIT_USAGE = 2, VG_EXIT_INTERRUPTED = 130 };
@@ -23,7 +23,7 @@ enum vg_exit { VG_EXIT_OK = 0, VG_EXIT_FAILED = 1, VG_EXIT_USAGE = 2, VG_EXIT_IN
 struct vg_args {
     enum vg_command command;
     const char *command_name;
-    const char *kind, *name; /* NULL: not given */
+    const char *kind, *name; /* NULL: not given; for help, kind is a command or NULL */
     const char *ns, *labels, *fields;
     const char *kubeconfig, *context;
     const char *server, *token, *ca, *cert, *key; /* all but server need server */
@@ -37,6 +37,13 @@ struct vg_args {
 VG_CHECK bool vg_args_parse(int argc, char **argv, struct vg_args *ret,
                             char ret_why[VG_ARGS_WHY_SIZE]);
 
+static inline bool vg_args_is_table(const struct vg_args *a)
+{
+    return a->output == VG_OUT_TABLE || a->output == VG_OUT_WIDE;
+}
+
+/* What `vigil help` says, or `vigil help COMMAND`: with a->kind, which is a command's name. */
 extern const char vg_help[];
+const char *vg_help_of(const struct vg_args *a);
 
 #endif

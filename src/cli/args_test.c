@@ -44,6 +44,8 @@ static void flags_are_written_in_each_of_their_ways(void **state)
     }
     struct vg_args a = good("events -Aw");
     assert_true(a.all_namespaces && a.follow);
+    assert_int_equal(good("get pods -w").command, VG_CMD_WATCH);
+    assert_int_equal(good("get pods -o yaml").output, VG_OUT_YAML);
 }
 
 static void operands_may_follow_two_dashes(void **state)
@@ -62,6 +64,13 @@ static void help_and_version_win_over_the_rest(void **state)
     assert_int_equal(good("--help nonsense").command, VG_CMD_HELP);
     assert_int_equal(good("help").command, VG_CMD_HELP);
     assert_int_equal(good("--version").command, VG_CMD_VERSION);
+    static const char *const of_get[] = {"help get", "get -h", "--help get pods"};
+    struct vg_args a = good("help");
+    assert_ptr_equal(vg_help_of(&a), vg_help);
+    for (size_t i = 0; i < VG_ARRAY_LEN(of_get); i++) {
+        a = good(of_get[i]);
+        assert_memory_equal(vg_help_of(&a), "vigil get ", 10);
+    }
 }
 
 static void what_is_wrong_is_said(void **state)
@@ -79,9 +88,9 @@ static void what_is_wrong_is_said(void **state)
         {"get pods -x", "no flag -x"},
         {"get pods -n", "needs a value"},
         {"get pods --all-namespaces=1", "takes no value"},
-        {"get pods -w", "get has no flag --watch"},
+        {"top -w", "top has no flag --watch"},
         {"top -l a=b", "top has no flag --selector"},
-        {"get pods -o yaml", "table, name or json"},
+        {"get pods -o xml", "table, wide, name, json or yaml"},
         {"get pods -n a -A", "leave out one"},
         {"get pods x -A", "in one namespace"},
         {"get pods --token t", "goes with --server"},

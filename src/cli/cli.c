@@ -1,4 +1,5 @@
 /* cli.c - what the commands share: requests, kinds, namespaces, and words for what went wrong. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -22,14 +23,15 @@ static void fetched(void *arg, const struct vigil_error *err, struct vigil_text 
         f->err = (struct vigil_error){.code = VIGIL_E_MEMORY, .message = "out of memory"};
 }
 
-int vg_cli_fetch(struct vg_cli *cli, const char *path, struct vg_buf *ret, struct vigil_error *err)
+int vg_cli_fetch(struct vg_cli *cli, const char *path, const char *accept, struct vg_buf *ret,
+                 struct vigil_error *err)
 {
     struct fetch f = {.body = ret};
     struct vigil_request *request;
     struct vigil_request_opts opts = VIGIL_INIT(struct vigil_request_opts);
     opts.method = "GET";
     opts.path = path;
-    opts.accept = "application/json, */*;q=0.5";
+    opts.accept = accept ? accept : "application/json, */*;q=0.5";
     opts.done = fetched;
     opts.arg = &f;
     int r = vigil_request(cli->client, &opts, &request, err);
@@ -44,6 +46,50 @@ int vg_cli_fetch(struct vg_cli *cli, const char *path, struct vg_buf *ret, struc
     }
     *err = f.err;
     return f.err.code;
+}
+
+static int put_escaped(struct vg_buf *out, const char *text)
+{
+    int r = 0;
+    for (; *text && r == 0; text++) {
+        unsigned char c = (unsigned char)*text;
+        if ((c < 0x80 && isalnum(c)) || strchr("-._~", c))
+            r = vg_buf_append_byte(out, (char)c);
+        else
+            r = vg_buf_printf(out, "%%%02X", c);
+    }
+    return r;
+}
+
+static int put_part(struct vg_buf *out, const char *part)
+{
+    int r = vg_buf_append_byte(out, '/');
+    return r < 0 ? r : put_escaped(out, part);
+}
+
+int vg_cli_path(struct vg_buf *out, const struct vigil_resource *r, const char *ns,
+                const char *name)
+{
+    const char *const parts[] = {*r->group ? "apis" : "api",
+                                 *r->group ? r->group : NULL,
+                                 r->version,
+                                 ns ? "namespaces" : NULL,
+                                 ns,
+                                 r->plural,
+                                 name};
+    for (size_t i = 0; i < VG_ARRAY_LEN(parts); i++)
+        if (parts[i] && put_part(out, parts[i]) < 0)
+            return VIGIL_E_MEMORY;
+    return 0;
+}
+
+int vg_cli_path_query(struct vg_buf *out, const char *name, const char *value)
+{
+    if (!value)
+        return 0;
+    char sign = memchr(out->p, '?', out->n) ? '&' : '?';
+    int r = vg_buf_printf(out, "%c%s=", sign, name);
+    return r < 0 ? r : put_escaped(out, value);
 }
 
 /* ---- what the arguments mean ---- */
@@ -127,6 +173,13 @@ static const char *advice(const struct vg_cli *cli, int code)
     }
 }
 
+/* Reasons are the server's words; only what looks like one is repeated. */
+static bool is_word(const char *reason)
+{
+    size_t n = strspn(reason, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+    return n && !reason[n];
+}
+
 int vg_cli_complain(const struct vg_cli *cli, const struct vigil_error *err)
 {
     VG_AUTO(buf) text = {0};
@@ -137,7 +190,11 @@ int vg_cli_complain(const struct vg_cli *cli, const struct vigil_error *err)
         return VG_EXIT_INTERRUPTED;
     if (vg_table_safe(&text, vg_slice_str(message), &width) < 0)
         return vg_cli_no_memory();
-    fprintf(stderr, "vigil: %.*s\n", VG_SLICE_ARG(vg_buf_slice(&text)));
+    if (err->http >= 400 && is_word(err->reason))
+        fprintf(stderr, "Error from server (%s): ", err->reason);
+    else
+        fprintf(stderr, err->http >= 400 ? "Error from server: " : "vigil: ");
+    fprintf(stderr, "%.*s\n", VG_SLICE_ARG(vg_buf_slice(&text)));
     if (next)
         fprintf(stderr, "%s\n", next);
     return VG_EXIT_FAILED;

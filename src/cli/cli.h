@@ -29,10 +29,15 @@ int vg_cmd_kinds(struct vg_cli *cli);
 /* The table on a terminal that `vigil watch` shows; live.c. */
 int vg_live_watch(struct vg_cli *cli, const struct vg_kind *kind);
 
-/* GET a path and wait; the body is appended to ret. 0; a VIGIL_E_ code, err filled;
- * VIGIL_E_CANCELED: interrupted meanwhile, if signals are caught. */
-VG_CHECK int vg_cli_fetch(struct vg_cli *cli, const char *path, struct vg_buf *ret,
-                          struct vigil_error *err);
+/* GET a path and wait; accept NULL: JSON. The body is appended to ret. 0; a VIGIL_E_ code, err
+ * filled; VIGIL_E_CANCELED: interrupted meanwhile, if signals are caught. */
+VG_CHECK int vg_cli_fetch(struct vg_cli *cli, const char *path, const char *accept,
+                          struct vg_buf *ret, struct vigil_error *err);
+/* Append the path of a collection or, with a name, of an object; then ?name=value, &name=value, but
+ * nothing for a value that is NULL. No 0 byte behind. */
+VG_CHECK int vg_cli_path(struct vg_buf *out, const struct vigil_resource *r, const char *ns,
+                         const char *name);
+VG_CHECK int vg_cli_path_query(struct vg_buf *out, const char *name, const char *value);
 /* Find the kind that the arguments name. An exit status; if not 0 it was said why. */
 VG_CHECK int vg_cli_kind(struct vg_cli *cli, const struct vg_kind **ret);
 /* The namespace to ask for; NULL: all, or the kind has none. */
@@ -43,7 +48,8 @@ VG_CHECK bool vg_cli_informer_opts(const struct vg_cli *cli, const struct vg_kin
                                    char name_selector[VG_CLI_SELECTOR_SIZE],
                                    struct vigil_informer_opts *ret);
 
-/* "vigil: message", and what to do about it; returns VG_EXIT_FAILED. */
+/* "Error from server (NotFound): ..." for what a server says, else "vigil: ...", and what to do
+ * about it; returns VG_EXIT_FAILED. */
 int vg_cli_complain(const struct vg_cli *cli, const struct vigil_error *err);
 int vg_cli_no_memory(void);
 /* For informers whose changes are printed as lines: on_lost, on_back. */

@@ -4,6 +4,7 @@
 #include "kinds.h"
 #include "print.h"
 #include "prom.h"
+#include "server_table.h"
 #include "top.h"
 
 /* ---- kinds ---- */
@@ -64,12 +65,12 @@ static void answers_that_are_no_lists_add_nothing(void **state)
 
 /* ---- columns ---- */
 
-static void assert_row(const struct vigil_resource *r, bool has_namespace, const char *json,
+static void assert_row(const struct vigil_resource *r, bool is_wide, const char *json,
                        const char *want)
 {
     struct vigil_error err;
     const struct vigil_object *o = vigil_object_parse(vigil_text(json), &err);
-    struct vg_columns c = vg_columns_of(r, has_namespace);
+    struct vg_columns c = vg_columns_of(r, is_wide, is_wide);
     VG_AUTO(buf) line = {0};
     struct vg_table t;
     assert_non_null(o);
@@ -78,6 +79,9 @@ static void assert_row(const struct vigil_resource *r, bool has_namespace, const
     assert_int_equal(vg_table_rows(&t), 1);
     assert_int_equal(vg_table_line(&t, 0, 0, &line), 0);
     vg_assert_slice_equal(vg_buf_slice(&line), vg_slice_str(want));
+    vg_table_clear(&t);
+    vg_columns_head(&c, &t);
+    assert_int_equal(t.n, vg_columns_count(&c));
     vg_table_done(&t);
     vigil_object_unref(o);
 }
@@ -85,24 +89,87 @@ static void assert_row(const struct vigil_resource *r, bool has_namespace, const
 #define META                                                                                       \
     "\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"creationTimestamp\":\"2024-01-01T00:00:"   \
     "00Z\""
+#define SPEC "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{},{}]}"
+
+static void pods_say_what_keeps_them(void **state)
+{
+    (void)state;
+    assert_row(&vigil_pods, true,
+               "{" META "}," SPEC ",\"status\":{\"phase\":\"Running\",\"podIP\":\"10.0.0.1\","
+               "\"containerStatuses\":[{\"ready\":true,\"restartCount\":2},"
+               "{\"ready\":true,\"restartCount\":1}]}}",
+               "n   a   2/2   Running   3   5s   10.0.0.1   n1");
+    assert_row(&vigil_pods, false,
+               "{" META "}," SPEC ",\"status\":{\"phase\":\"Running\",\"containerStatuses\":["
+               "{\"ready\":true},{\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}}}]}}",
+               "a   1/2   CrashLoopBackOff   0   5s");
+    assert_row(&vigil_pods, false, "{" META "},\"status\":{\"reason\":\"Evicted\"}}",
+               "a   0/0   Evicted   0   5s");
+    assert_row(&vigil_pods, false, "{" META ",\"deletionTimestamp\":\"2024-01-01T00:00:00Z\"}}",
+               "a   0/0   Terminating   0   5s");
+    assert_row(&vigil_pods, true, "{" META "}}", "n   a   0/0   <none>   0   5s   <none>   <none>");
+}
 
 static void kinds_have_columns_of_their_own(void **state)
 {
     (void)state;
-    assert_row(&vigil_pods, true, "{" META "},\"status\":{\"phase\":\"Running\"}}",
-               "n   a   Running   5s");
-    assert_row(&vigil_pods, false, "{" META ",\"deletionTimestamp\":\"2024-01-01T00:00:00Z\"}}",
-               "a   Terminating   5s");
     assert_row(&vigil_nodes, false,
-               "{" META "},\"status\":{\"conditions\":[{\"type\":\"X\",\"status\":\"True\"},"
+               "{" META "},\"spec\":{\"unschedulable\":true},\"status\":{\"nodeInfo\":"
+               "{\"kubeletVersion\":\"v1\"},\"conditions\":[{\"type\":\"X\",\"status\":\"True\"},"
                "{\"type\":\"Ready\",\"status\":\"False\"}]}}",
-               "a   NotReady   5s");
-    assert_row(&vigil_nodes, false, "{" META "}}", "a   Unknown   5s");
+               "a   NotReady,SchedulingDisabled   v1   5s");
+    assert_row(&vigil_nodes, false, "{" META "}}", "a   Unknown   <none>   5s");
     assert_row(&vigil_deployments, false,
                "{" META "},\"spec\":{\"replicas\":3},\"status\":{\"readyReplicas\":2}}",
-               "a   2/3   5s");
-    assert_row(&vigil_configmaps, false, "{" META "}}", "a   5s");
-    assert_row(&vigil_configmaps, false, "{\"metadata\":{\"name\":\"a\"}}", "a   <unknown>");
+               "a   2/3   0   0   5s");
+    assert_row(&vigil_services, false,
+               "{" META "},\"spec\":{\"type\":\"NodePort\",\"clusterIP\":\"10.0.0.9\",\"ports\":["
+               "{\"port\":80,\"protocol\":\"TCP\"},"
+               "{\"port\":443,\"nodePort\":30443,\"protocol\":\"TCP\"}]}}",
+               "a   NodePort   10.0.0.9   80/TCP,443:30443/TCP   5s");
+    assert_row(&vigil_configmaps, false,
+               "{" META "},\"data\":{\"x\":\"\",\"y\":\"\"},\"binaryData\":{\"z\":\"\"}}",
+               "a   3   5s");
+    assert_row(&vigil_serviceaccounts, false, "{\"metadata\":{\"name\":\"a\"}}", "a   <unknown>");
+}
+
+/* ---- tables of the server ---- */
+
+static void assert_server_table(bool is_wide, const char *json, const char *want)
+{
+    struct vg_server_table s = {.has_namespace = is_wide, .is_wide = is_wide};
+    struct vigil_value v = {VIGIL_OBJECT, vigil_text(json)};
+    struct vg_table t = {0};
+    VG_AUTO(buf) out = {0};
+    assert_true(vg_server_table_is(v));
+    assert_int_equal(vg_server_table_put(&s, v, &t), 0);
+    for (size_t i = 0; i < vg_table_rows(&t); i++) {
+        assert_int_equal(vg_table_line(&t, i, 0, &out), 0);
+        assert_int_equal(vg_buf_append_byte(&out, '\n'), 0);
+    }
+    vg_assert_slice_equal(vg_buf_slice(&out), vg_slice_str(want));
+    vg_table_done(&t);
+}
+
+static void tables_of_the_server_are_shown(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"kind\":\"Table\",\"columnDefinitions\":[{\"name\":\"Name\",\"priority\":0},"
+        "{\"name\":\"Node\",\"priority\":1},{\"name\":\"Ready\"}],\"rows\":["
+        "{\"cells\":[\"a\",\"n1\",3],\"object\":{\"metadata\":{\"namespace\":\"x\"}}},"
+        "{\"cells\":[\"b\\n\",null]},{\"cells\":[\"c\",\"n2\",true,\"more\"]},7]}";
+    assert_server_table(false, json,
+                        "NAME     READY\na        3\nb?       <none>\nc        true\n"
+                        "<none>   <none>\n");
+    assert_server_table(true, json,
+                        "NAMESPACE   NAME     NODE     READY\nx           a        n1       3\n"
+                        "<none>      b?       <none>   <none>\n<none>      c        n2       true\n"
+                        "<none>      <none>   <none>   <none>\n");
+    assert_server_table(false, "{\"kind\":\"Table\"}", "\n");
+    assert_false(
+        vg_server_table_is((struct vigil_value){VIGIL_OBJECT, vigil_text("{\"kind\":7}")}));
+    assert_false(vg_server_table_is((struct vigil_value){VIGIL_OBJECT, vigil_text("garbage")}));
 }
 
 /* ---- JSON ---- */
@@ -133,6 +200,26 @@ static void json_is_laid_out_and_harmless(void **state)
         assert_int_equal(vg_print_json(&out, vigil_text(broken[i]), 0), 0);
         assert_int_equal(vg_print_json_line(&out, vigil_text(broken[i])), 0);
     }
+}
+
+/* ---- YAML ---- */
+
+static void yaml_stands_alone_or_as_an_item(void **state)
+{
+    VG_AUTO(buf) out = {0};
+    (void)state;
+    const struct vigil_text json = vigil_text("{\"b\":[1],\"a\":\"x\\n\\ny\\n\"}");
+    assert_int_equal(vg_print_yaml(&out, json, false), 0);
+    vg_assert_slice_equal(vg_buf_slice(&out), VG_SLICE_LIT("a: |\n  x\n\n  y\nb:\n- 1"));
+    vg_buf_clear(&out);
+    assert_int_equal(vg_print_yaml(&out, json, true), 0);
+    vg_assert_slice_equal(vg_buf_slice(&out),
+                          VG_SLICE_LIT("\n- a: |\n    x\n\n    y\n  b:\n  - 1"));
+    vg_buf_clear(&out);
+    assert_int_equal(vg_print_yaml(&out, vigil_text("{\"a\":\"\x1b[2J\xc2\x9b\"}"), false) < 0 ||
+                         !memchr(out.p, 0x1b, out.n),
+                     true);
+    assert_true(vg_print_yaml(&out, vigil_text("{"), false) < 0);
 }
 
 /* ---- metrics ---- */
@@ -185,18 +272,29 @@ static void top_adds_up_by_kind_and_tells_rates(void **state)
         VG_SLICE_LIT(
             "apiserver_resource_objects{group=\"\",resource=\"pods\"} 12\n"
             "apiserver_resource_objects{group=\"apps\",resource=\"deployments\"} 3\n"
+            "apiserver_resource_size_estimate_bytes{group=\"\",resource=\"pods\"} 4096\n"
+            "apiserver_resource_size_estimate_bytes{group=\"apps\",resource=\"deployments\"} -1\n"
             "apiserver_watch_events_total{group=\"\",resource=\"pods\"} 150\n"
             "apiserver_longrunning_requests{resource=\"pods\",scope=\"a\",verb=\"WATCH\"} 1\n"
             "apiserver_longrunning_requests{resource=\"pods\",scope=\"b\",verb=\"WATCH\"} 1\n"
             "apiserver_longrunning_requests{resource=\"pods\",verb=\"LOG\"} 9\n"),
         10);
+    vg_top_lags(&top, vigil_text("{\"watches\":[{\"resource\":\"pods\",\"lag\":4},"
+                                 "{\"resource\":\"pods\",\"lag\":9},{\"resource\":7}]}"));
     vg_table_init(&t, VG_TOP_KIND_COLUMNS);
     vg_top_put_kinds(&top, &t);
     assert_int_equal(vg_table_rows(&t), 3);
     assert_int_equal(vg_table_line(&t, 1, 0, &line), 0);
     vg_assert_slice_equal(
         vg_buf_slice(&line),
-        VG_SLICE_LIT("pods               12        150      5          2          0"));
+        VG_SLICE_LIT(
+            "pods               12        4096    150      5          2          -        9"));
+    vg_buf_clear(&line);
+    assert_int_equal(vg_table_line(&t, 2, 0, &line), 0);
+    vg_assert_slice_equal(
+        vg_buf_slice(&line),
+        VG_SLICE_LIT(
+            "deployments.apps   3         -       0        0          0          -        -"));
     vg_table_done(&t);
 }
 
@@ -209,13 +307,14 @@ static void watches_that_lag_most_come_first(void **state)
     const char *json =
         "{\"watches\":[{\"user\":\"a\",\"lag\":1},{\"user\":\"b\",\"resource\":\"pods\","
         "\"labelSelector\":\"x=y\",\"fieldSelector\":\"z=1\",\"lag\":5,\"bytes\":9,"
-        "\"seconds\":61}]}";
+        "\"unsent\":7,\"seconds\":61}]}";
     assert_int_equal(vg_top_put_watches(vigil_text(json), &t), 0);
     assert_int_equal(vg_table_rows(&t), 3);
     assert_int_equal(vg_table_line(&t, 1, 0, &line), 0);
     vg_assert_slice_equal(
         vg_buf_slice(&line),
-        VG_SLICE_LIT("b      pods                   x=y z=1    5     0        9       61s"));
+        VG_SLICE_LIT(
+            "b      pods                   x=y z=1    5     0        9       7        61s"));
     vg_table_clear(&t);
     assert_int_equal(vg_top_put_watches(vigil_text("garbage"), &t), 0);
     assert_int_equal(vg_table_rows(&t), 1);
@@ -227,7 +326,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_are_found_by_each_of_their_names),
         cmocka_unit_test(answers_that_are_no_lists_add_nothing),
+        cmocka_unit_test(pods_say_what_keeps_them),
         cmocka_unit_test(kinds_have_columns_of_their_own),
+        cmocka_unit_test(tables_of_the_server_are_shown),
+        cmocka_unit_test(yaml_stands_alone_or_as_an_item),
         cmocka_unit_test(json_is_laid_out_and_harmless),
         cmocka_unit_test(samples_are_read),
         cmocka_unit_test(numbers_are_short),

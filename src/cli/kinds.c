@@ -222,7 +222,7 @@ static int ask(struct vg_cli *cli, const char *path, const char *group_version,
                struct vigil_error *err)
 {
     VG_AUTO(buf) body = {0};
-    int r = vg_cli_fetch(cli, path, &body, err);
+    int r = vg_cli_fetch(cli, path, NULL, &body, err);
     if (r < 0)
         return r;
     struct vigil_text json = {body.p, body.n};

@@ -351,7 +351,8 @@ int vg_live_watch(struct vg_cli *cli, const struct vg_kind *kind)
     opts.arg = &v;
     if (vigil_informer_new(cli->client, &opts, &informer, &err) < 0)
         return vg_cli_complain(cli, &err);
-    v.columns = vg_columns_of(&kind->r, cli->args.all_namespaces && kind->r.namespaced);
+    v.columns = vg_columns_of(&kind->r, cli->args.all_namespaces && kind->r.namespaced,
+                              cli->args.output == VG_OUT_WIDE);
     vg_table_init(&v.table, vg_columns_count(&v.columns));
     vg_table_init(&v.foot, 1);
     int status = watch(&v, informer);

@@ -1,4 +1,5 @@
 /* main.c - vigil, the command line: read the arguments, connect, run one command. */
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -64,12 +65,13 @@ int main(int argc, char **argv)
     }
     if (cli.args.command == VG_CMD_HELP || cli.args.command == VG_CMD_VERSION) {
         if (cli.args.command == VG_CMD_HELP)
-            fputs(vg_help, stdout);
+            fputs(vg_help_of(&cli.args), stdout);
         else
             printf("vigil %s\n", vigil_version());
         return vg_cli_flush();
     }
-    signal(SIGPIPE, SIG_IGN); /* writing tells */
+    (void)setlocale(LC_CTYPE, "C.UTF-8"); /* for the widths of characters: the output is UTF-8 */
+    signal(SIGPIPE, SIG_IGN);             /* writing tells */
     signal(SIGINT, end_at_once);
     vg_kinds_init(&cli.kinds);
     status = connect_to(&cli, &err) < 0 ? vg_cli_complain(&cli, &err) : run(&cli);

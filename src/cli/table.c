@@ -1,6 +1,7 @@
-/* table.c - aligned lines of cells. A character is taken to be one place wide. */
+/* table.c - aligned lines of cells. */
 #include <errno.h>
 #include <stdio.h>
+#include <wchar.h>
 
 #include "base/alloc.h"
 #include "base/utf8.h"
@@ -36,15 +37,25 @@ static bool is_safe(uint32_t code)
            !(code >= 0x2060 && code <= 0x206f) && code != 0xfeff;
 }
 
+/* How many places a safe character takes; one that the locale does not know is taken to be plain.
+ */
+static unsigned places(uint32_t code)
+{
+    int n = code < 0x80 ? 1 : wcwidth((wchar_t)code);
+    return n < 0 ? 1 : (unsigned)n;
+}
+
 int vg_table_safe(struct vg_buf *out, struct vg_slice s, unsigned *ret_width)
 {
     unsigned width = 0;
-    for (; s.n; width++) {
+    while (s.n) {
         uint32_t code = 0;
         size_t n = vg_utf8_next(s, &code);
-        int r = n && is_safe(code) ? vg_buf_append(out, s.p, n) : vg_buf_append_byte(out, '?');
+        bool is_good = n && is_safe(code);
+        int r = is_good ? vg_buf_append(out, s.p, n) : vg_buf_append_byte(out, '?');
         if (r < 0)
             return r;
+        width += is_good ? places(code) : 1;
         n = n ? n : 1;
         s = (struct vg_slice){s.p + n, s.n - n};
     }
@@ -108,13 +119,22 @@ static int put_spaces(struct vg_buf *out, unsigned n)
     return vg_buf_printf(out, "%*s", (int)n, "");
 }
 
-/* The first `width` characters of a cell. */
-static int put_cut(struct vg_buf *out, struct vg_slice s, unsigned width)
+/* What of a cell fits into `room` places; *ret_places is how many it takes. */
+static int put_cut(struct vg_buf *out, struct vg_slice s, unsigned room, unsigned *ret_places)
 {
+    unsigned used = 0;
     size_t n = 0;
-    for (uint32_t code; width && n < s.n; width--)
-        n += VG_MAX(vg_utf8_next(vg_slice(s.p + n, s.n - n), &code), (size_t)1);
-    return vg_buf_append(out, s.p, VG_MIN(n, s.n));
+    while (n < s.n) {
+        uint32_t code = 0;
+        size_t len = vg_utf8_next(vg_slice(s.p + n, s.n - n), &code);
+        unsigned more = places(code);
+        if (used + more > room)
+            break;
+        used += more;
+        n += VG_MAX(len, (size_t)1);
+    }
+    *ret_places = used;
+    return vg_buf_append(out, s.p, n);
 }
 
 int vg_table_line(const struct vg_table *t, size_t row, unsigned limit, struct vg_buf *out)
@@ -125,11 +145,13 @@ int vg_table_line(const struct vg_table *t, size_t row, unsigned limit, struct v
     for (unsigned c = 0; c < t->columns && r == 0; c++) {
         const struct vg_table_cell *cell = &t->cells[row * t->columns + c];
         if (cell->width && at + gap < limit) {
-            unsigned room = limit - at - gap;
+            unsigned used = 0;
             r = put_spaces(out, gap);
             if (r == 0)
-                r = put_cut(out, vg_slice(t->text.p + cell->at, cell->n), room);
-            at += gap + VG_MIN(cell->width, room);
+                r = put_cut(out, vg_slice(t->text.p + cell->at, cell->n), limit - at - gap, &used);
+            if (used < cell->width) /* cut: nothing comes behind it */
+                return r;
+            at += gap + used;
             gap = 0;
         }
         gap += t->widths[c] + VG_TABLE_GAP - cell->width;

@@ -7,13 +7,13 @@
 
 #include "base/buf.h"
 
-#define VG_TABLE_COLUMNS_MAX 12u
+#define VG_TABLE_COLUMNS_MAX 24u
 /* Between two columns. */
 #define VG_TABLE_GAP 3u
 
 struct vg_table_cell {
     size_t at, n;   /* in text */
-    unsigned width; /* in characters */
+    unsigned width; /* in places of a terminal */
 };
 
 struct vg_table {
@@ -34,11 +34,12 @@ void vg_table_put(struct vg_table *t, struct vg_slice text);
 void vg_table_put_str(struct vg_table *t, const char *text);
 void vg_table_printf(struct vg_table *t, const char *fmt, ...) VG_PRINTF(2, 3);
 size_t vg_table_rows(const struct vg_table *t);
-/* One row without a line break, nothing behind its last text; cut to `limit` characters, 0: not. */
+/* One row without a line break, nothing behind its last text; cut to `limit` places, 0: not. */
 VG_CHECK int vg_table_line(const struct vg_table *t, size_t row, unsigned limit,
                            struct vg_buf *out);
 
-/* Text that is safe to show on one line, and how many characters it has. */
+/* Text that is safe to show on one line, and how many places it takes: wide characters take two,
+ * combining ones none, as far as the locale's character set (LC_CTYPE) knows them. */
 VG_CHECK int vg_table_safe(struct vg_buf *out, struct vg_slice s, unsigned *ret_width);
 
 #endif

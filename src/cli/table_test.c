@@ -2,6 +2,7 @@
 #include "test_support.h"
 
 #include <errno.h>
+#include <locale.h>
 
 #include "table.h"
 
@@ -75,6 +76,23 @@ static void what_controls_a_terminal_is_not_let_through(void **state)
     vg_table_done(&t);
 }
 
+/* Three ideographs, an e with a combining accent, and a wide emoji. */
+static void wide_characters_take_two_places(void **state)
+{
+    struct vg_table t;
+    (void)state;
+    if (!setlocale(LC_CTYPE, "C.UTF-8"))
+        skip();
+    vg_table_init(&t, 3);
+    put_row(&t, "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", "x", "y");
+    put_row(&t, "e\xcc\x81", "\xf0\x9f\x90\xb3", "z");
+    assert_line(&t, 0, 0, "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e   x    y");
+    assert_line(&t, 1, 0, "e\xcc\x81        \xf0\x9f\x90\xb3   z");
+    assert_line(&t, 0, 5, "\xe6\x97\xa5\xe6\x9c\xac"); /* half a character is none */
+    assert_line(&t, 0, 6, "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e");
+    vg_table_done(&t);
+}
+
 static void widths_stay_when_a_table_is_drawn_anew(void **state)
 {
     struct vg_table t;
@@ -110,6 +128,7 @@ int main(void)
         cmocka_unit_test(nothing_follows_the_last_text),
         cmocka_unit_test(lines_are_cut_by_characters),
         cmocka_unit_test(what_controls_a_terminal_is_not_let_through),
+        cmocka_unit_test(wide_characters_take_two_places),
         cmocka_unit_test(widths_stay_when_a_table_is_drawn_anew),
         cmocka_unit_test(memory_that_runs_out_is_told),
     };

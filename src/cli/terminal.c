@@ -199,15 +199,17 @@ int vg_frame_begin(struct vg_buf *frame)
 
 int vg_frame_line(struct vg_buf *frame, enum vg_style style, struct vg_slice text, bool is_last)
 {
-    static const char *const styles[] = {
-        [VG_PLAIN] = "",
-        [VG_HEAD] = "\x1b[1m",
-        [VG_ADDED] = "\x1b[1;32m",
-        [VG_CHANGED] = "\x1b[1;33m",
-        [VG_DELETED] = "\x1b[9;31m",
-        [VG_DIM] = "\x1b[2m",
+    static const char *const styles[][2] = {
+        [VG_PLAIN] = {"", ""},
+        [VG_HEAD] = {"\x1b[1m", "\x1b[1m"},
+        [VG_ADDED] = {"\x1b[1;32m", "\x1b[1m"},
+        [VG_CHANGED] = {"\x1b[1;33m", "\x1b[1m"},
+        [VG_DELETED] = {"\x1b[9;31m", "\x1b[9m"},
+        [VG_DIM] = {"\x1b[2m", "\x1b[2m"},
     };
-    return vg_buf_printf(frame, "%s%.*s%s\x1b[K%s", styles[style], VG_SLICE_ARG(text),
+    const char *no_color = getenv("NO_COLOR"); /* see no-color.org */
+    bool is_plain = no_color && *no_color;
+    return vg_buf_printf(frame, "%s%.*s%s\x1b[K%s", styles[style][is_plain], VG_SLICE_ARG(text),
                          style == VG_PLAIN ? "" : "\x1b[0m", is_last ? "" : "\r\n");
 }
 

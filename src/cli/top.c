@@ -27,7 +27,7 @@ struct top {
 static int look_at_metrics(struct top *t)
 {
     vg_buf_clear(&t->body);
-    int r = vg_cli_fetch(t->cli, "/metrics", &t->body, &t->no_metrics);
+    int r = vg_cli_fetch(t->cli, "/metrics", NULL, &t->body, &t->no_metrics);
     uint64_t now = vg_clock_mono_ns(vg_clock_system());
     vg_table_clear(&t->kinds);
     if (r < 0)
@@ -35,16 +35,21 @@ static int look_at_metrics(struct top *t)
     vg_top_metrics(&t->data, vg_buf_slice(&t->body),
                    t->looked_ns ? (double)(now - t->looked_ns) / (double)VG_NS_PER_S : 0);
     t->looked_ns = now;
-    vg_top_put_kinds(&t->data, &t->kinds);
-    return t->kinds.err;
+    return 0;
 }
 
 static int look_at_watches(struct top *t)
 {
     vg_buf_clear(&t->body);
-    int r = vg_cli_fetch(t->cli, "/debug/vigil/watches", &t->body, &t->no_watches);
+    int r = vg_cli_fetch(t->cli, "/debug/vigil/watches", NULL, &t->body, &t->no_watches);
+    struct vigil_text json = {t->body.p, t->body.n};
     vg_table_clear(&t->watches);
-    return r < 0 ? r : vg_top_put_watches((struct vigil_text){t->body.p, t->body.n}, &t->watches);
+    t->data.has_lags = false;
+    if (r == 0)
+        vg_top_lags(&t->data, json);
+    if (t->no_metrics.code == 0)
+        vg_top_put_kinds(&t->data, &t->kinds);
+    return r < 0 ? r : vg_top_put_watches(json, &t->watches);
 }
 
 static bool is_final(int r)

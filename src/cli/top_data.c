@@ -27,14 +27,8 @@ void vg_top_number(double n, char ret[VG_TOP_NUMBER_SIZE])
 
 /* ---- kinds ---- */
 
-static struct vg_top_kind *kind_of(struct vg_top *top, const struct vg_prom *s)
+static struct vg_top_kind *kind_named(struct vg_top *top, const char name[VG_TOP_NAME_SIZE])
 {
-    struct vg_slice group = vg_prom_label(s, "group"), resource = vg_prom_label(s, "resource");
-    char name[VG_TOP_NAME_SIZE];
-    if (!resource.n)
-        return NULL;
-    snprintf(name, sizeof name, "%.*s%s%.*s", VG_SLICE_ARG(resource), group.n ? "." : "",
-             VG_SLICE_ARG(group));
     for (size_t i = 0; i < top->n_kinds; i++)
         if (strcmp(top->kinds[i].name, name) == 0)
             return &top->kinds[i];
@@ -42,31 +36,46 @@ static struct vg_top_kind *kind_of(struct vg_top *top, const struct vg_prom *s)
         return NULL;
     struct vg_top_kind *k = &top->kinds[top->n_kinds++];
     *k = (struct vg_top_kind){0};
-    memcpy(k->name, name, sizeof name);
+    memcpy(k->name, name, VG_TOP_NAME_SIZE);
     return k;
 }
 
-/* Which samples count, and for what. */
-static double *place_of(struct vg_top *top, const struct vg_prom *s)
+static struct vg_top_kind *kind_of(struct vg_top *top, const struct vg_prom *s)
+{
+    struct vg_slice group = vg_prom_label(s, "group"), resource = vg_prom_label(s, "resource");
+    char name[VG_TOP_NAME_SIZE] = "";
+    if (!resource.n)
+        return NULL;
+    snprintf(name, sizeof name, "%.*s%s%.*s", VG_SLICE_ARG(resource), group.n ? "." : "",
+             VG_SLICE_ARG(group));
+    return kind_named(top, name);
+}
+
+/* Which samples count, and for what. Negative ones are what kube-apiserver could not find out. */
+static void take_sample(struct vg_top *top, const struct vg_prom *s)
 {
     static const struct {
         const char *name, *verb;
-        size_t at;
+        enum vg_top_value value;
     } rows[] = {
-        {"apiserver_resource_objects", NULL, offsetof(struct vg_top_kind, objects)},
-        {"apiserver_watch_events_total", NULL, offsetof(struct vg_top_kind, events)},
-        {"apiserver_longrunning_requests", "WATCH", offsetof(struct vg_top_kind, watchers)},
-        {"watch_cache_capacity", NULL, offsetof(struct vg_top_kind, window)},
+        {"apiserver_resource_objects", NULL, VG_TOP_OBJECTS},
+        {"apiserver_resource_size_estimate_bytes", NULL, VG_TOP_BYTES},
+        {"apiserver_watch_events_total", NULL, VG_TOP_EVENTS},
+        {"apiserver_longrunning_requests", "WATCH", VG_TOP_WATCHERS},
+        {"watch_cache_capacity", NULL, VG_TOP_WINDOW},
     };
     for (size_t i = 0; i < VG_ARRAY_LEN(rows); i++) {
         if (!vg_slice_eq(s->name, vg_slice_str(rows[i].name)))
             continue;
         if (rows[i].verb && !vg_slice_eq(vg_prom_label(s, "verb"), vg_slice_str(rows[i].verb)))
-            return NULL;
-        struct vg_top_kind *k = kind_of(top, s);
-        return k ? (double *)(void *)((char *)k + rows[i].at) : NULL;
+            return;
+        struct vg_top_kind *k = s->value >= 0 ? kind_of(top, s) : NULL;
+        if (!k)
+            return;
+        k->values[rows[i].value] += s->value; /* scopes and versions of one kind together */
+        k->has |= 1u << rows[i].value;
+        return;
     }
-    return NULL;
 }
 
 void vg_top_metrics(struct vg_top *top, struct vg_slice text, double seconds)
@@ -74,24 +83,22 @@ void vg_top_metrics(struct vg_top *top, struct vg_slice text, double seconds)
     struct vg_prom s;
     for (size_t i = 0; i < top->n_kinds; i++) {
         struct vg_top_kind *k = &top->kinds[i];
-        k->events_before = k->events;
-        k->objects = k->events = k->watchers = k->window = 0;
+        k->events_before = k->values[VG_TOP_EVENTS];
+        memset(k->values, 0, sizeof k->values);
+        k->has = 0;
     }
     top->seconds = seconds;
-    while (vg_prom_next(&text, &s)) {
-        double *at = place_of(top, &s);
-        if (at)
-            *at += s.value; /* scopes and versions of one kind together */
-    }
+    while (vg_prom_next(&text, &s))
+        take_sample(top, &s);
 }
 
 static int by_weight(const void *a, const void *b)
 {
+    static const enum vg_top_value order[] = {VG_TOP_WATCHERS, VG_TOP_OBJECTS};
     const struct vg_top_kind *x = a, *y = b;
-    if (x->watchers != y->watchers)
-        return x->watchers < y->watchers ? 1 : -1;
-    if (x->objects != y->objects)
-        return x->objects < y->objects ? 1 : -1;
+    for (size_t i = 0; i < VG_ARRAY_LEN(order); i++)
+        if (x->values[order[i]] != y->values[order[i]])
+            return x->values[order[i]] < y->values[order[i]] ? 1 : -1;
     return strcmp(x->name, y->name);
 }
 
@@ -102,27 +109,53 @@ static void put_number(struct vg_table *t, double n)
     vg_table_put_str(t, text);
 }
 
+/* "-" is what nobody told. Counters and watchers that have no sample are 0 where others have one.
+ */
+static void put_value(struct vg_table *t, const struct vg_top_kind *k, enum vg_top_value v,
+                      unsigned told)
+{
+    bool is_zero = (v == VG_TOP_EVENTS || v == VG_TOP_WATCHERS) && (told & 1u << v);
+    if (is_zero || (k->has & 1u << v))
+        put_number(t, k->values[v]);
+    else
+        vg_table_put_str(t, "-");
+}
+
+static void put_kind(const struct vg_top *top, const struct vg_top_kind *k, unsigned told,
+                     struct vg_table *t)
+{
+    vg_table_put_str(t, k->name);
+    put_value(t, k, VG_TOP_OBJECTS, told);
+    put_value(t, k, VG_TOP_BYTES, told);
+    put_value(t, k, VG_TOP_EVENTS, told);
+    if (top->seconds > 0 && (told & 1u << VG_TOP_EVENTS))
+        put_number(t, (k->values[VG_TOP_EVENTS] - k->events_before) / top->seconds);
+    else
+        vg_table_put_str(t, "-");
+    put_value(t, k, VG_TOP_WATCHERS, told);
+    put_value(t, k, VG_TOP_WINDOW, told);
+    if (top->has_lags && k->values[VG_TOP_WATCHERS] > 0)
+        put_number(t, k->lag);
+    else
+        vg_table_put_str(t, "-");
+}
+
 void vg_top_put_kinds(struct vg_top *top, struct vg_table *t)
 {
-    static const char *const heads[VG_TOP_KIND_COLUMNS] = {"KIND",     "OBJECTS",  "EVENTS",
-                                                           "EVENTS/S", "WATCHERS", "WINDOW"};
+    static const char *const heads[VG_TOP_KIND_COLUMNS] = {
+        "KIND", "OBJECTS", "BYTES", "EVENTS", "EVENTS/S", "WATCHERS", "WINDOW", "LAG"};
+    unsigned told = 0;
     if (top->n_kinds)
         qsort(top->kinds, top->n_kinds, sizeof top->kinds[0], by_weight);
     for (size_t i = 0; i < VG_TOP_KIND_COLUMNS; i++)
         vg_table_put_str(t, heads[i]);
+    for (size_t i = 0; i < top->n_kinds; i++)
+        told |= top->kinds[i].has;
     for (size_t i = 0; i < top->n_kinds; i++) {
         const struct vg_top_kind *k = &top->kinds[i];
-        if (!(k->objects > 0 || k->events > 0 || k->watchers > 0))
-            continue;
-        vg_table_put_str(t, k->name);
-        put_number(t, k->objects);
-        put_number(t, k->events);
-        if (top->seconds > 0)
-            put_number(t, (k->events - k->events_before) / top->seconds);
-        else
-            vg_table_put_str(t, "-");
-        put_number(t, k->watchers);
-        put_number(t, k->window);
+        if (k->values[VG_TOP_OBJECTS] > 0 || k->values[VG_TOP_EVENTS] > 0 ||
+            k->values[VG_TOP_WATCHERS] > 0)
+            put_kind(top, k, told, t);
     }
 }
 
@@ -152,6 +185,23 @@ static int64_t number(struct vigil_value v, const char *member)
     return vigil_value_int(vigil_value_get(v, member), 0);
 }
 
+void vg_top_lags(struct vg_top *top, struct vigil_text json)
+{
+    struct vigil_value v,
+        list = vigil_value_get((struct vigil_value){VIGIL_OBJECT, json}, "watches");
+    for (size_t i = 0; i < top->n_kinds; i++)
+        top->kinds[i].lag = 0;
+    top->has_lags = true;
+    for (struct vigil_iter at = {0}; vigil_value_next(list, &at, NULL, &v);) {
+        char name[VG_TOP_NAME_SIZE] = "";
+        if (vigil_value_copy(vigil_value_get(v, "resource"), name, sizeof name) <= 0)
+            continue;
+        struct vg_top_kind *k = kind_named(top, name);
+        if (k)
+            k->lag = VG_MAX(k->lag, (double)number(v, "lag"));
+    }
+}
+
 /* Labels and fields in one cell. */
 static void put_selector(struct vg_table *t, struct vigil_value v)
 {
@@ -174,13 +224,14 @@ static void put_watch(struct vg_table *t, struct vigil_value v)
     put_number(t, (double)number(v, "lag"));
     put_number(t, (double)number(v, "events"));
     put_number(t, (double)number(v, "bytes"));
+    put_number(t, (double)number(v, "unsent"));
     vg_table_put_str(t, age);
 }
 
 int vg_top_put_watches(struct vigil_text json, struct vg_table *t)
 {
     static const char *const heads[VG_TOP_WATCH_COLUMNS] = {
-        "USER", "RESOURCE", "NAMESPACE", "SELECTOR", "LAG", "EVENTS", "BYTES", "AGE"};
+        "USER", "RESOURCE", "NAMESPACE", "SELECTOR", "LAG", "EVENTS", "BYTES", "UNSENT", "AGE"};
     struct vigil_value v,
         list = vigil_value_get((struct vigil_value){VIGIL_OBJECT, json}, "watches");
     size_t n = 0, at_most = 0;

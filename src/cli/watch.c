@@ -40,6 +40,29 @@ static int make_json(struct watch *w, char mark, const struct vigil_object *o)
     return r < 0 ? r : vg_buf_append_byte(&w->line, '}');
 }
 
+/* A document of a stream of them, as --- parts them. */
+static int make_yaml(struct watch *w, char mark, const struct vigil_object *o)
+{
+    const char *type = mark == '+' ? "ADDED" : mark == '~' ? "MODIFIED" : "DELETED";
+    int r = vg_buf_printf(&w->line, "--- # %s\n", type);
+    return r < 0 ? r : vg_print_yaml(&w->line, vigil_object_json(o), false);
+}
+
+static int make_text(struct watch *w, char mark, const struct vigil_object *o)
+{
+    switch (w->cli->args.output) {
+    case VG_OUT_JSON:
+        return make_json(w, mark, o);
+    case VG_OUT_YAML:
+        return make_yaml(w, mark, o);
+    case VG_OUT_TABLE:
+    case VG_OUT_WIDE:
+    case VG_OUT_NAME:
+        break;
+    }
+    return make_line(w, mark, o);
+}
+
 static void tell(struct watch *w, char mark, const struct vigil_object *o)
 {
     int r = 0;
@@ -50,7 +73,7 @@ static void tell(struct watch *w, char mark, const struct vigil_object *o)
         printf("%c ", mark);
         vg_print_name(w->kind, o);
     } else {
-        r = w->cli->args.output == VG_OUT_JSON ? make_json(w, mark, o) : make_line(w, mark, o);
+        r = make_text(w, mark, o);
         printf("%.*s\n", VG_SLICE_ARG(vg_buf_slice(&w->line)));
     }
     if (r < 0)
@@ -156,9 +179,10 @@ int vg_cmd_watch(struct vg_cli *cli)
         fprintf(stderr, "vigil: the server cannot watch %s\n", w.kind->r.plural);
         return VG_EXIT_FAILED;
     }
-    if (vg_terminal_is_there() && cli->args.output == VG_OUT_TABLE)
+    if (vg_terminal_is_there() && vg_args_is_table(&cli->args))
         return vg_live_watch(cli, w.kind);
-    w.columns = vg_columns_of(&w.kind->r, cli->args.all_namespaces && w.kind->r.namespaced);
+    w.columns = vg_columns_of(&w.kind->r, cli->args.all_namespaces && w.kind->r.namespaced,
+                              cli->args.output == VG_OUT_WIDE);
     vg_table_init(&w.table, vg_columns_count(&w.columns));
     status = watch_lines(&w);
     vg_table_done(&w.table);

@@ -131,6 +131,11 @@ static void a_watch_without_a_revision_begins_with_the_state(void **state)
     assert_true(vg_adrv_metric(&d, "apiserver_init_events_total", OF_MAPS) == 5);
     assert_true(vg_adrv_metric(&d, "apiserver_watch_events_total", OF_MAPS) == 7);
     assert_true(vg_adrv_metric(&d, "apiserver_resource_objects", OF_MAPS) == 3);
+    double bytes = vg_adrv_metric(&d, "apiserver_resource_size_estimate_bytes", OF_MAPS);
+    assert_true(bytes > 3 * 100 && bytes < 3 * 1000);
+    vg_adrv_config(&d, "a", "z", "3, and so on and so on");
+    double more = vg_adrv_metric(&d, "apiserver_resource_size_estimate_bytes", OF_MAPS);
+    assert_true(more > bytes && more < bytes + 100);
 }
 
 static void a_watch_may_begin_with_what_comes_now(void **state)

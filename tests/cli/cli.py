@@ -1,6 +1,8 @@
 """cli.py - vigil against vigild: what it prints, what it says when it cannot, how it ends, and what
 it draws on a terminal. Called with vigild, vigil and its manual page."""
+import contextlib
 import fcntl
+import glob
 import http.server
 import json
 import os
@@ -59,6 +61,31 @@ def rows(text):
     return [re.split(r" {3,}", line) for line in text.splitlines()]
 
 
+class Other(http.server.BaseHTTPRequestHandler):
+    """A server that is not vigild."""
+    paths = {}
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        body = self.paths.get(self.path)
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Length", str(len((body or "").encode())))
+        self.end_headers()
+        self.wfile.write((body or "").encode())
+
+    def log_message(self, *args):
+        pass
+
+
+@contextlib.contextmanager
+def other_server(paths=None):
+    Other.paths = paths or {}
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
 # ---- get ----
 
 def test_get(case):
@@ -67,9 +94,11 @@ def test_get(case):
     pod(s, "db", app="db")
     pod(s, "agent", ns="kube-system")
     for kind in ("pods", "pod", "po", "Pod"):
-        equal([r[:2] for r in rows(vigil(s, "get", kind).stdout)],
-              [["NAME", "STATUS"], ["db", "Pending"], ["web", "Pending"]], kind)
-    check(re.fullmatch(r"\d+s", rows(vigil(s, "get", "po").stdout)[1][2]), "the age is no age")
+        equal([r[:4] for r in rows(vigil(s, "get", kind).stdout)],
+              [["NAME", "READY", "STATUS", "RESTARTS"], ["db", "0/1", "Pending", "0"],
+               ["web", "0/1", "Pending", "0"]], kind)
+    check(re.fullmatch(r"\d+s", rows(vigil(s, "get", "po").stdout)[1][4]), "the age is no age")
+    equal(rows(vigil(s, "get", "po", "-o", "wide").stdout)[1][5:], ["<none>", "<none>"])
     equal([r[:2] for r in rows(vigil(s, "get", "pods", "-A").stdout)],
           [["NAMESPACE", "NAME"], ["default", "db"], ["default", "web"], ["kube-system", "agent"]])
     equal(vigil(s, "get", "pods", "-o", "name", "-n", "kube-system").stdout, "pod/agent\n")
@@ -83,6 +112,30 @@ def test_get(case):
     equal(json.loads(vigil(s, "get", "pods", "web", "-o", "json").stdout),
           s.ask("/api/v1/namespaces/default/pods/web").json)
     equal(json.loads(vigil(s, "get", "cm", "-o", "json").stdout)["items"], [])
+    equal(vigil(s, "get", "cm", "-o", "yaml").stdout, "apiVersion: v1\nitems: []\nkind: List\n")
+
+
+def test_yaml(case):
+    s = case.start()
+    data = {"text": "one\n\n two\n", "odd": "\x1b[2J: - #", "no": "no", "n": "1"}
+    create(s, "/api/v1/namespaces/default/configmaps", "a", data=data)
+    create(s, "/api/v1/namespaces/default/configmaps", "b", data=data)
+    one = vigil(s, "get", "cm/a", "-o", "yaml").stdout
+    has(one, "apiVersion: v1\ndata:\n  ")
+    has(one, "\nkind: ConfigMap\nmetadata:\n  creationTimestamp: ")
+    check("\x1b" not in one, "a control character in YAML")
+    body = one.replace("name: a\n", "name: c\n").replace("  resourceVersion:", "  x:")
+    answer = s.ask("/api/v1/namespaces/default/configmaps?dryRun=All", "POST", body=body,
+                   headers={"Content-Type": "application/yaml"})
+    equal((answer.status, answer.json.get("data")), (201, data), "what the server reads of it")
+    items = ""
+    for text in (one, vigil(s, "get", "cm/b", "-o", "yaml").stdout):
+        items += re.sub(r"(?m)^(?=.)", "  ", text).replace("  ", "- ", 1)
+    equal(vigil(s, "get", "cm", "-o", "yaml").stdout, f"apiVersion: v1\nitems:\n{items}kind: List\n")
+    w = Piped(s, "watch", "cm/a", "-o", "yaml")
+    equal(w.line(), "--- # ADDED")
+    equal(w.line(), "apiVersion: v1")
+    w.end()
 
 
 def test_columns(case):
@@ -93,7 +146,8 @@ def test_columns(case):
     create(s, "/api/v1/nodes", "n1")
     patch(s, "/api/v1/nodes/n1/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
     equal(rows(vigil(s, "get", "deploy").stdout)[1][:2], ["web", "0/3"])
-    equal(rows(vigil(s, "get", "deployments.apps").stdout)[0], ["NAME", "READY", "AGE"])
+    equal(rows(vigil(s, "get", "deployments.apps").stdout)[0],
+          ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"])
     equal(vigil(s, "get", "deploy", "-o", "name").stdout, "deployment.apps/web\n")
     equal(rows(vigil(s, "get", "nodes").stdout)[1][:2], ["n1", "Ready"])
     equal(rows(vigil(s, "get", "ns", "default").stdout)[1][:2], ["default", "Active"])
@@ -102,15 +156,99 @@ def test_columns(case):
     check("pods" in names and "deployments" in names and "pods/log" not in names, names)
 
 
+# ---- tables that the server makes ----
+
+def table(*names, token=""):
+    return json.dumps({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"continue": token},
+                       "columnDefinitions": [{"name": "Name"}, {"name": "Mood"}, {"name": "More", "priority": 1}],
+                       "rows": [{"cells": [n, "fine", 1], "object": {"metadata": {"namespace": "x"}}} for n in names]})
+
+
+def test_tables_of_the_server_are_used(case):
+    check(case, "no case")
+    kinds = {"resources": [{"name": "things", "singularName": "thing", "namespaced": True, "kind": "Thing",
+                            "verbs": ["get", "list"]}]}
+    of = "/api/v1/namespaces/default/things"
+    paths = {"/api/v1": json.dumps(kinds), f"{of}?limit=500": table("a", "b", token="n/x="),
+             f"{of}?limit=500&continue=n%2Fx%3D": table("c"), f"{of}/a": table("a"),
+             "/api/v1/things?limit=500": table(), "/api/v1/namespaces/n/things?limit=500": table("z")}
+    with other_server(paths) as url:
+        server = ("--server", url)
+        equal(rows(vigil(None, "get", "things", *server).stdout),
+              [["NAME", "MOOD"], ["a", "fine"], ["b", "fine"], ["c", "fine"]])
+        equal(rows(vigil(None, "get", "thing/a", "-o", "wide", *server).stdout),
+              [["NAME", "MOOD", "MORE"], ["a", "fine", "1"]])
+        has(vigil(None, "get", "things", "-A", *server).stderr, "No things found.")
+        Other.paths["/api/v1/things?limit=500"] = table("d")
+        equal(rows(vigil(None, "get", "things", "-A", *server).stdout),
+              [["NAMESPACE", "NAME", "MOOD"], ["x", "d", "fine"]])
+
+
+def recorded():
+    """(what kube-apiserver was asked of, its table, its list) for each kind that was recorded."""
+    base = os.path.join(os.environ.get("VG_VECTORS", os.path.join(HERE, "../../../shared/vectors")), "kinds")
+    for path in sorted(glob.glob(os.path.join(base, "*/*/**/table-list.json"), recursive=True)):
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        group, version, kind = os.path.relpath(path, base).split(os.sep)[0].rsplit("_", 2)
+        listed = os.path.join(os.path.dirname(path), "list.json")
+        if os.path.exists(listed):
+            with open(listed, encoding="utf-8") as f:
+                yield ("" if group == "core" else group, version, kind), text, f.read()
+
+
+def columns_agree(url, at, answer, want):
+    """With a list in place of a table, columns of the same name have the same cells."""
+    Other.paths[at] = answer
+    lines = rows(vigil(None, "get", "things", "-o", "wide", "--server", url).stdout)
+    heads = [c["name"].upper() for c in want["columnDefinitions"]]
+    n = 0
+    for i, head in enumerate(lines[0]):
+        if head == "AGE" or head not in heads:
+            continue
+        cells = [str(r["cells"][heads.index(head)]) for r in want["rows"]]
+        cells = [re.sub(r" \(.* ago\)$", "", c) for c in cells]
+        cells = ["<none>" if c in ("", "<unknown>") else c for c in cells]  # of what is not there
+        equal([line[i] for line in lines[1:]], cells, f"{head} of {at}")
+        n += 1
+    return n
+
+
+def test_recorded_tables_and_lists_agree(case):
+    check(case, "no case")
+    seen = agreed = 0
+    with other_server() as url:
+        for (group, version, kind), text, listed in recorded():
+            want = json.loads(text)
+            plural = re.sub("s$", "se", kind.lower()) + "s" if kind.endswith("s") else kind.lower() + "s"
+            things = {"resources": [{"name": plural, "singularName": "things", "kind": kind,
+                                     "verbs": ["get", "list"]}]}
+            base = f"/apis/{group}/{version}" if group else "/api/v1"
+            at = f"{base}/{plural}?limit=500"
+            Other.paths = {"/api/v1": json.dumps({"resources": []}), base: json.dumps(things),
+                           "/apis": json.dumps({"groups": [{"preferredVersion": {"groupVersion": f"{group}/{version}"}}]}),
+                           at: text}
+            lines = rows(vigil(None, "get", "things", "-o", "wide", "--server", url).stdout)
+            equal(lines[0], [c["name"].upper() for c in want["columnDefinitions"]])
+            equal(len(lines) - 1, len(want["rows"]), kind)
+            equal([line[0] for line in lines[1:]], [r["cells"][0] for r in want["rows"]])
+            agreed += columns_agree(url, at, listed, want)
+            seen += 1
+    print(f"      {seen} recorded tables, {agreed} columns of ours agree" if seen else
+          "      no recorded tables here: nothing compared", flush=True)
+
+
 def test_failures_say_what_to_do(case):
     s = case.start()
     has(vigil(s, "get", "pood", status=1).stderr, "did you mean pods?")
-    has(vigil(s, "get", "pods", "nope", status=1).stderr, "-n chooses")
+    refused = vigil(s, "get", "pods", "nope", status=1).stderr
+    has(refused, 'Error from server (NotFound): pods "nope" not found\n')
+    has(refused, "-n chooses")
     has(vigil(s, "get", "pods").stderr, "-A looks in all")
     has(vigil(s, "get", status=2).stderr, "--help")
-    has(vigil(s, "get", "pods", "-o", "yaml", status=2).stderr, "table, name or json")
-    has(vigil(s, "get", "pods", "-l", "a b", status=1).stderr, "vigil: ")
-    has(vigil(s, "watch", "pods", "-l", "a b", status=1).stderr, "vigil: ")
+    has(vigil(s, "get", "pods", "-o", "xml", status=2).stderr, "table, wide, name, json or yaml")
+    has(vigil(s, "get", "pods", "-l", "a b", status=1).stderr, "Error from server (BadRequest): ")
+    has(vigil(s, "watch", "pods", "-l", "a b", status=1).stderr, "Error from server (BadRequest): ")
     has(vigil(None, "get", "pods", status=1).stderr, "--kubeconfig FILE")
     url = f"http://127.0.0.1:{free_port()}"
     has(vigil(None, "get", "pods", "--server", url, status=1).stderr, "--server URL")
@@ -174,11 +312,11 @@ def test_watch_prints_lines(case):
     s = case.start()
     pod(s, "a")
     w = Piped(s, "watch", "pods")
-    has(w.line(), "+ a   Pending")
+    has(w.line(), "+ a   0/1   Pending")
     pod(s, "b")
-    has(w.line(), "+ b   Pending")
+    has(w.line(), "+ b   0/1   Pending")
     patch(s, "/api/v1/namespaces/default/pods/b/status", {"status": {"phase": "Running"}})
-    has(w.line(), "~ b   Running")
+    has(w.line(), "~ b   0/1   Running")
     equal(s.ask("/api/v1/namespaces/default/pods/b?gracePeriodSeconds=0", "DELETE").status, 200)
     while (line := w.line()).startswith("~ b   "):  # it may be seen to terminate
         pass
@@ -255,39 +393,23 @@ def test_top_tells_of_kinds_and_watchers(case):
     text = vigil(s, "top").stdout
     kinds, watches = (rows(part) for part in text.split("\n\n"))
     pods = [r for r in kinds if r[0] == "pods"][0]
-    equal((pods[1], pods[4]), ("1", "1"), "objects and watchers")
+    equal((pods[1], pods[5], pods[7]), ("1", "1", "0"), "objects, watchers and lag")
+    stored = s.ask("/api/v1/namespaces/default/pods/a").body
+    check(0.5 * len(stored) < int(pods[2]) < 1.5 * len(stored), f"{pods[2]} bytes for {len(stored)}")
     equal(watches[0][0], "USER")
+    equal(watches[0][7:], ["UNSENT", "AGE"])
     equal(watches[1][:4], ["kubernetes-admin", "pods", "default", "app!=x"])
     w.end()
 
 
-class Other(http.server.BaseHTTPRequestHandler):
-    """A server that is not vigild."""
-    paths = {}
-
-    def do_GET(self):  # pylint: disable=invalid-name
-        body = self.paths.get(self.path)
-        self.send_response(200 if body else 404)
-        self.send_header("Content-Length", str(len(body or "")))
-        self.end_headers()
-        self.wfile.write((body or "").encode())
-
-    def log_message(self, *args):
-        pass
-
-
 def test_top_says_what_a_server_does_not_offer(case):
     check(case, "no case")
-    other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other)
-    threading.Thread(target=other.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{other.server_port}"
-    Other.paths = {"/metrics": 'apiserver_resource_objects{group="",resource="pods"} 7\n'}
-    text = vigil(None, "top", "--server", url).stdout
-    has(text, "pods   7")
+    with other_server({"/metrics": 'apiserver_resource_objects{group="",resource="pods"} 7\n'}) as url:
+        text = vigil(None, "top", "--server", url).stdout
+        Other.paths = {}
+        has(vigil(None, "top", "--server", url, status=1).stderr, "needs vigild")
+    has(text, "pods   7         -       -        -          -          -        -")
     has(text, "no /debug/vigil/watches")
-    Other.paths = {}
-    has(vigil(None, "top", "--server", url, status=1).stderr, "needs vigild")
-    other.shutdown()
 
 
 # ---- on a terminal ----
@@ -358,15 +480,15 @@ def test_live_table(case):
     s = case.start()
     pod(s, "b")
     t = Terminal(s, "watch", "pods", "-A")
-    t.shows(r"^default +b +Pending +\d+s$")
+    t.shows(r"^default +b +0/1 +Pending +0 +\d+s$")
     has(t.frame()[0], "\x1b[1mNAMESPACE   NAME")
     pod(s, "a")
-    t.shows(r"^\x1b\[1;32mdefault +a +Pending")
+    t.shows(r"^\x1b\[1;32mdefault +a +0/1 +Pending")
     names = [line.split()[1] for line in t.plain()[1:3]]
     equal(names, ["a", "b"], "the order")
     t.shows(r"^default +a ")  # lit for a moment only
     patch(s, "/api/v1/namespaces/default/pods/a/status", {"status": {"phase": "Running"}})
-    t.shows(r"^\x1b\[1;33mdefault +a +Running")
+    t.shows(r"^\x1b\[1;33mdefault +a +0/1 +Running")
     equal(s.ask("/api/v1/namespaces/default/pods/a?gracePeriodSeconds=0", "DELETE").status, 200)
     t.shows(r"^\x1b\[9;31mdefault +a ")
     t.wait("the deleted row to go", lambda: not any(" a " in x for x in t.frame()))

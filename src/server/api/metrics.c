@@ -199,6 +199,7 @@ static bool is_cached(const struct vg_kind *k)
     }
 COLLECT_NUMBER(collect_received, received)
 COLLECT_NUMBER(collect_objects, objects)
+COLLECT_NUMBER(collect_object_bytes, object_bytes)
 COLLECT_NUMBER(collect_events, events)
 COLLECT_NUMBER(collect_grown, grown)
 COLLECT_NUMBER(collect_shrunk, shrunk)
@@ -312,6 +313,8 @@ static const struct {
     {COUNTER("watch_cache_capacity_decrease_total", "Segments dropped from the watch cache.", GR),
      collect_shrunk},
     {GAUGE("apiserver_resource_objects", "Stored objects by kind.", GR), collect_objects},
+    {GAUGE("apiserver_resource_size_estimate_bytes", "Bytes of the stored objects by kind.", GR),
+     collect_object_bytes},
     {GAUGE("apiserver_storage_objects", "Stored objects by kind.", "resource"),
      collect_storage_objects},
     {COUNTER("apiserver_watch_events_total", "Events sent to watch clients.", "group", "version",

@@ -97,6 +97,15 @@ static void touch(struct vg_watch_cache *wc, struct vg_list *touched)
     vg_list_push_back(touched, &wc->touched);
 }
 
+static void count_bytes(struct vg_watch_cache *wc, const struct vg_rec *rec,
+                        const struct vg_rec *old)
+{
+    uint64_t n = atomic_load_explicit(&wc->object_bytes, memory_order_relaxed);
+    n += vg_rec_is_delete(rec) ? 0 : rec->value_len;
+    n -= old ? old->value_len : 0;
+    atomic_store_explicit(&wc->object_bytes, n, memory_order_relaxed);
+}
+
 /* One change of storage. What carries no readable header is none of ours to show: it is left out. A
  * delete of what was left out, or was never there, is no change. */
 static int apply(struct vg_cacher *c, const struct vg_event *e, struct vg_cache_batch *b,
@@ -115,6 +124,8 @@ static int apply(struct vg_cacher *c, const struct vg_event *e, struct vg_cache_
     }
     touch(wc, touched);
     int r = is_delete ? remove_object(wc, vg_rec_key(e->rec), &old) : put_object(wc, e->rec, &old);
+    if (r >= 0)
+        count_bytes(wc, e->rec, old);
     if (r >= 0 && (old || !is_delete))
         r = append_change(wc, e->rec, old, b);
     vg_rec_unref(old);

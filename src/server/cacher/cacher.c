@@ -426,6 +426,7 @@ void vg_cacher_kind_numbers(struct vg_cacher *c, size_t kind, struct vg_cache_ki
     ret->grown = wc->history.grown;
     ret->shrunk = wc->history.shrunk;
     vg_mutex_unlock(&wc->mu);
+    ret->object_bytes = count(&wc->object_bytes);
     ret->digests = count(&wc->digests);
     ret->digest_failures = count(&wc->digest_failures);
 }

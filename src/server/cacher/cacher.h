@@ -208,6 +208,7 @@ void vg_cacher_kind_stats(struct vg_cacher *c, size_t kind, struct vg_cache_kind
 /* The same as far as it is told without asking the feed. Thread: any. */
 struct vg_cache_kind_numbers {
     size_t objects, events;
+    uint64_t object_bytes; /* of the objects as stored, without keys and headers */
     uint64_t received; /* changes since the start, with those that the start read back */
     uint64_t grown, shrunk;
     uint64_t digests, digest_failures; /* comparisons with storage */

@@ -23,6 +23,7 @@ struct vg_watch_cache {
     bool is_touched;            /* by the batch under construction */
     struct vg_list touched;     /* link while it is */
     _Atomic uint64_t digests, digest_failures;
+    _Atomic uint64_t object_bytes; /* of the values in the tree; the feed writes it */
     struct vg_mutex mu; /* rank CACHE: all below; the feed alone changes them */
     struct vg_history history;
     uint64_t published; /* changes below this sequence may be read */

@@ -201,6 +201,11 @@ static int sort_by_trigger(struct vg_rec **recs, size_t n)
 static int load_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n)
 {
     int r = vg_tree_replace(wc->tree, (const struct vg_rec *const *)recs, n);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += recs[i]->value_len;
+    if (r == 0)
+        atomic_store_explicit(&wc->object_bytes, bytes, memory_order_relaxed);
     if (r == 0 && wc->by_trigger && n)
         r = sort_by_trigger(recs, n);
     if (r < 0 || !wc->by_trigger)
