@@ -314,7 +314,7 @@ static void watches_that_lag_most_come_first(void **state)
     vg_assert_slice_equal(
         vg_buf_slice(&line),
         VG_SLICE_LIT(
-            "b      pods                   x=y z=1    5     0        9       7        61s"));
+            "b      pods       -           x=y z=1    5     0        9       7        61s"));
     vg_table_clear(&t);
     assert_int_equal(vg_top_put_watches(vigil_text("garbage"), &t), 0);
     assert_int_equal(vg_table_rows(&t), 1);

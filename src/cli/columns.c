@@ -193,7 +193,8 @@ static void put_ports(const struct vg_column *c, const struct vigil_object *o, s
         if (node && n < (int)sizeof text)
             n += snprintf(text + n, sizeof text - (size_t)n, ":%lld", (long long)node);
         if (n < (int)sizeof text)
-            n += snprintf(text + n, sizeof text - (size_t)n, "/%.*s", VIGIL_TEXT_ARG(protocol));
+            n += snprintf(text + n, sizeof text - (size_t)n, "/%.*s",
+                          VIGIL_TEXT_ARG(protocol.n ? protocol : vigil_text("TCP")));
     }
     put_none(t, vigil_text(text));
 }

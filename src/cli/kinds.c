@@ -276,6 +276,10 @@ static int not_found(struct vg_cli *cli, const char *name, struct vigil_error *e
     if (near)
         snprintf(more, sizeof more, "did you mean %s? ", near);
     *err = (struct vigil_error){.code = VIGIL_E_NOT_FOUND};
+    if (strchr(name, ',')) {
+        snprintf(err->message, sizeof err->message, "one kind at a time, not \"%.64s\"", name);
+        return VIGIL_E_NOT_FOUND;
+    }
     snprintf(err->message, sizeof err->message,
              "the server has no kind \"%.64s\"%s: %s`vigil kinds` lists what it has", name,
              cli->kinds.failed_groups ? ", or a group that does not answer has it" : "", more);

@@ -30,6 +30,7 @@ struct vg_top {
     struct vg_top_kind *kinds; /* room for VG_TOP_KINDS_MAX */
     size_t n_kinds;
     double seconds; /* since the last look; 0: this is the first */
+    unsigned told;  /* a bit for each value that the server knows of, be it without a sample */
     bool has_lags;
 };
 

@@ -51,19 +51,21 @@ static struct vg_top_kind *kind_of(struct vg_top *top, const struct vg_prom *s)
     return kind_named(top, name);
 }
 
-/* Which samples count, and for what. Negative ones are what kube-apiserver could not find out. */
+/* Which samples count, and for what. */
+static const struct {
+    const char *name, *verb;
+    enum vg_top_value value;
+} rows[] = {
+    {"apiserver_resource_objects", NULL, VG_TOP_OBJECTS},
+    {"apiserver_resource_size_estimate_bytes", NULL, VG_TOP_BYTES},
+    {"apiserver_watch_events_total", NULL, VG_TOP_EVENTS},
+    {"apiserver_longrunning_requests", "WATCH", VG_TOP_WATCHERS},
+    {"watch_cache_capacity", NULL, VG_TOP_WINDOW},
+};
+
+/* Negative samples are what kube-apiserver could not find out. */
 static void take_sample(struct vg_top *top, const struct vg_prom *s)
 {
-    static const struct {
-        const char *name, *verb;
-        enum vg_top_value value;
-    } rows[] = {
-        {"apiserver_resource_objects", NULL, VG_TOP_OBJECTS},
-        {"apiserver_resource_size_estimate_bytes", NULL, VG_TOP_BYTES},
-        {"apiserver_watch_events_total", NULL, VG_TOP_EVENTS},
-        {"apiserver_longrunning_requests", "WATCH", VG_TOP_WATCHERS},
-        {"watch_cache_capacity", NULL, VG_TOP_WINDOW},
-    };
     for (size_t i = 0; i < VG_ARRAY_LEN(rows); i++) {
         if (!vg_slice_eq(s->name, vg_slice_str(rows[i].name)))
             continue;
@@ -74,7 +76,19 @@ static void take_sample(struct vg_top *top, const struct vg_prom *s)
             return;
         k->values[rows[i].value] += s->value; /* scopes and versions of one kind together */
         k->has |= 1u << rows[i].value;
+        top->told |= k->has;
         return;
+    }
+}
+
+/* A counter that nothing was counted with is named by its # TYPE line alone. */
+static void find_types(struct vg_top *top, struct vg_slice text)
+{
+    for (size_t i = 0; i < VG_ARRAY_LEN(rows); i++) {
+        char line[VG_TOP_NAME_SIZE];
+        int n = snprintf(line, sizeof line, "# TYPE %s ", rows[i].name);
+        if (memmem(text.p, text.n, line, (size_t)n))
+            top->told |= 1u << rows[i].value;
     }
 }
 
@@ -88,6 +102,9 @@ void vg_top_metrics(struct vg_top *top, struct vg_slice text, double seconds)
         k->has = 0;
     }
     top->seconds = seconds;
+    top->told = 0;
+    if (text.n)
+        find_types(top, text);
     while (vg_prom_next(&text, &s))
         take_sample(top, &s);
 }
@@ -109,8 +126,7 @@ static void put_number(struct vg_table *t, double n)
     vg_table_put_str(t, text);
 }
 
-/* "-" is what nobody told. Counters and watchers that have no sample are 0 where others have one.
- */
+/* "-" is what is not told. A kind without a sample of what is counted has none of it. */
 static void put_value(struct vg_table *t, const struct vg_top_kind *k, enum vg_top_value v,
                       unsigned told)
 {
@@ -121,9 +137,9 @@ static void put_value(struct vg_table *t, const struct vg_top_kind *k, enum vg_t
         vg_table_put_str(t, "-");
 }
 
-static void put_kind(const struct vg_top *top, const struct vg_top_kind *k, unsigned told,
-                     struct vg_table *t)
+static void put_kind(const struct vg_top *top, const struct vg_top_kind *k, struct vg_table *t)
 {
+    unsigned told = top->told;
     vg_table_put_str(t, k->name);
     put_value(t, k, VG_TOP_OBJECTS, told);
     put_value(t, k, VG_TOP_BYTES, told);
@@ -144,18 +160,15 @@ void vg_top_put_kinds(struct vg_top *top, struct vg_table *t)
 {
     static const char *const heads[VG_TOP_KIND_COLUMNS] = {
         "KIND", "OBJECTS", "BYTES", "EVENTS", "EVENTS/S", "WATCHERS", "WINDOW", "LAG"};
-    unsigned told = 0;
     if (top->n_kinds)
         qsort(top->kinds, top->n_kinds, sizeof top->kinds[0], by_weight);
     for (size_t i = 0; i < VG_TOP_KIND_COLUMNS; i++)
         vg_table_put_str(t, heads[i]);
-    for (size_t i = 0; i < top->n_kinds; i++)
-        told |= top->kinds[i].has;
     for (size_t i = 0; i < top->n_kinds; i++) {
         const struct vg_top_kind *k = &top->kinds[i];
         if (k->values[VG_TOP_OBJECTS] > 0 || k->values[VG_TOP_EVENTS] > 0 ||
             k->values[VG_TOP_WATCHERS] > 0)
-            put_kind(top, k, told, t);
+            put_kind(top, k, t);
     }
 }
 
@@ -177,7 +190,7 @@ static void put_text(struct vg_table *t, struct vigil_value v, const char *membe
     char text[256];
     if (vigil_value_copy(vigil_value_get(v, member), text, sizeof text) < 0)
         text[0] = 0;
-    vg_table_put_str(t, text);
+    vg_table_put_str(t, *text ? text : "-");
 }
 
 static int64_t number(struct vigil_value v, const char *member)
@@ -210,7 +223,10 @@ static void put_selector(struct vg_table *t, struct vigil_value v)
         labels[0] = 0;
     if (vigil_value_copy(vigil_value_get(v, "fieldSelector"), fields, sizeof fields) < 0)
         fields[0] = 0;
-    vg_table_printf(t, "%s%s%s", labels, *labels && *fields ? " " : "", fields);
+    if (*labels || *fields)
+        vg_table_printf(t, "%s%s%s", labels, *labels && *fields ? " " : "", fields);
+    else
+        vg_table_put_str(t, "-");
 }
 
 static void put_watch(struct vg_table *t, struct vigil_value v)
