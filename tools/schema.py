@@ -4,6 +4,7 @@
     schema.py OUT.c FILE.schema ...
 
 The notation is described in docs/kinds.md. What does not fit together is told with file and line."""
+import copy
 import os
 import re
 import sys
@@ -233,8 +234,7 @@ class Reader:
         else:
             f.value, f.type = 'TYPE', what
             go = what.scope.go(what.name)
-        if f.go is None and (prefix or go != text):
-            f.go = prefix + go
+        f.go = f.go or prefix + go
         f.item_go = go
 
     # ---- checks ----
@@ -252,19 +252,26 @@ class Reader:
             self.check(t)
         return types
 
-    def flatten(self, into, t, part):
+    def flatten(self, into, t, part, in_protobuf=True):
+        """The fields of t, and of what is embedded in it. What has the number 0 is in JSON alone."""
         entries = into.parts[part][1]
         for f in t.lines:
             if f.is_embedded:
                 if f.value != 'TYPE' or f.shape != 'ONE':
                     raise Wrong(f'{f.where}: only a type can be embedded')
                 into.parts.append((f.type.scope.go(f.type.name), []))
-                entries.append((f.number, True, len(into.parts) - 1))
-                self.flatten(into, f.type, len(into.parts) - 1)
-            else:
-                if f.number:
-                    entries.append((f.number, False, len(into.fields)))
-                into.fields.append((f, part))
+                inner = len(into.parts) - 1
+                has_number = in_protobuf and f.number > 0
+                if has_number:
+                    entries.append((f.number, True, inner))
+                self.flatten(into, f.type, inner, has_number)
+                continue
+            if in_protobuf and f.number:
+                entries.append((f.number, False, len(into.fields)))
+            elif f.number:
+                f = copy.copy(f)
+                f.number = 0
+            into.fields.append((f, part))
         entries.sort()
 
     @staticmethod
@@ -320,7 +327,7 @@ class Writer:
         return self.constant('list', 'char *const {}[]', text)
 
     def more(self, f):
-        parts = [quote(f.go), quote(f.default), self.strings(f.values), self.strings(f.keys),
+        parts = [quote(f.go), quote(f.item_go), quote(f.default), self.strings(f.values), self.strings(f.keys),
                  quote(f.merge_key)]
         return '&' + self.constant('more', 'struct vg_schema_more {}', '{' + ', '.join(parts) + '}')
 
@@ -345,8 +352,9 @@ class Writer:
         self.line(f'static const struct vg_schema_part parts_{t.id}[] = {{{text}}};')
         log2, seed, table = perfect_hash([f.name.encode() for f, _ in t.fields])
         self.line(f'static const uint8_t names_{t.id}[] = {{{", ".join(map(str, table))}}};')
-        numbers = [f.number for f, _ in t.fields]
-        is_straight = len(t.parts) == 1 and numbers == sorted(numbers) and 0 not in numbers
+        numbers = [f.number for f, _ in t.fields if f.number]
+        is_flat = all(not is_part for _, entries in t.parts for _, is_part, _ in entries)
+        is_straight = is_flat and numbers == sorted(numbers)
         return (f'{{{quote(t.name)}, {quote(t.scope.go(t.name))}, {f"fields_{t.id}" if rows else "NULL"}, '
                 f'parts_{t.id}, names_{t.id}, {len(t.fields)}, {len(t.parts)}, {log2}, {seed}, '
                 f'{str(t.is_atomic).lower()}, {str(is_straight).lower()}}}')

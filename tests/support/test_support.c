@@ -73,11 +73,21 @@ static void read_file(FILE *f, struct vg_buf *ret)
         die("reading a vector");
 }
 
-bool vg_test_vector(const char *name, struct vg_buf *ret)
+static bool has_vectors(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find_vectors);
-    if (!vectors_dir)
+    return vectors_dir;
+}
+
+bool vg_test_vector_dir(const char *name, char *ret_path, size_t n)
+{
+    return has_vectors() && snprintf(ret_path, n, "%s/%s", vectors_dir, name) < (int)n;
+}
+
+bool vg_test_vector(const char *name, struct vg_buf *ret)
+{
+    if (!has_vectors())
         return false;
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", vectors_dir, name);

@@ -64,6 +64,8 @@ void vg_test_dies(void (*fn)(void *arg), void *arg, const char *text);
  * there, which is said once on stdout. A file that is missing among vectors that are there ends the
  * run. */
 bool vg_test_vector(const char *name, struct vg_buf *ret);
+/* The path of a folder of them, to look into; false: the vectors are not there. */
+bool vg_test_vector_dir(const char *name, char *ret_path, size_t n);
 
 /* Asserts that two runs of bytes are equal and prints both when they are not. */
 #define vg_assert_slice_equal(got, want) vg_assert_slice_equal_((got), (want), __FILE__, __LINE__)

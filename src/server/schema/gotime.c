@@ -145,19 +145,24 @@ static int take_zone(struct reader *r, int64_t *ret_offset_s)
     return h > 24 || m >= 60 ? out_of_range(r, "time zone offset") : 0;
 }
 
-static int check_range(const struct reader *r, const int v[6])
+/* Right after it was read; days wait until the month is known for good. */
+static int check_element(const struct reader *r, int i, int value)
+{
+    static const struct {
+        int min, max;
+        const char *name;
+    } ranges[6] = {{0, 9999, "year"}, {1, 12, "month"},  {0, 99, "day"},
+                   {0, 23, "hour"},   {0, 59, "minute"}, {0, 59, "second"}};
+    bool is_in = value >= ranges[i].min && value <= ranges[i].max;
+    return is_in ? 0 : out_of_range(r, ranges[i].name);
+}
+
+static int check_day(const struct reader *r, const int v[6])
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    if (v[1] < 1 || v[1] > 12)
-        return out_of_range(r, "month");
     bool is_leap = v[0] % 4 == 0 && (v[0] % 100 != 0 || v[0] % 400 == 0);
-    if (v[2] < 1 || v[2] > days[v[1] - 1] + (v[1] == 2 && is_leap))
-        return out_of_range(r, "day");
-    if (v[3] > 23)
-        return out_of_range(r, "hour");
-    if (v[4] > 59)
-        return out_of_range(r, "minute");
-    return v[5] > 59 ? out_of_range(r, "second") : 0;
+    int last = days[v[1] - 1] + (v[1] == 2 && is_leap);
+    return v[2] < 1 || v[2] > last ? out_of_range(r, "day") : 0;
 }
 
 int vg_gotime_parse(struct vg_slice text, bool is_micro, struct vg_gotime *ret,
@@ -172,6 +177,8 @@ int vg_gotime_parse(struct vg_slice text, bool is_micro, struct vg_gotime *ret,
     int v[6] = {0}, err = 0;
     for (int i = 0; i < 6 && err == 0; i++) {
         err = take_number(&r, i == 0 ? 4 : 2, elements[i], &v[i]);
+        if (err == 0)
+            err = check_element(&r, i, v[i]);
         if (err == 0 && i < 5)
             err = take_byte(&r, "--T::"[i]);
     }
@@ -187,7 +194,7 @@ int vg_gotime_parse(struct vg_slice text, bool is_micro, struct vg_gotime *ret,
         err = vg_fail(reterr_status, VIGIL_E_INVALID, "parsing time \"%.*s\": extra text: \"%.*s\"",
                       VG_SLICE_ARG(text), VG_SLICE_ARG(r.rest));
     if (err == 0)
-        err = check_range(&r, v);
+        err = check_day(&r, v);
     if (err < 0)
         return err;
     int64_t s = days_of(v[0], v[1], v[2]) * DAY_S + v[3] * 3600 + v[4] * 60 + v[5] - offset_s;

@@ -57,9 +57,10 @@ enum vg_schema_flag {
     VG_SCHEMA_RETAIN_KEYS = 128,
 };
 
-/* What few fields have. */
+/* What is rarely asked for; many fields share one. */
 struct vg_schema_more {
-    const char *go;            /* the type's name in Go: "v1.PullPolicy"; NULL: that of the value */
+    const char *go;            /* the type's name in Go: "v1.PullPolicy", "[]v1.Container" */
+    const char *item_go;       /* of one value of a list or map: "v1.Container" */
     const char *def;           /* the default, as JSON; NULL: none */
     const char *const *values; /* the closed set of its strings, sorted, ends with NULL; or NULL */
     const char *const *list_keys; /* of a list-map; ends with NULL; or NULL */
@@ -101,7 +102,7 @@ struct vg_schema_type {
     uint8_t n, n_parts;
     uint8_t slots_log2, seed;
     bool is_atomic;   /* server-side apply owns it as a whole */
-    bool is_straight; /* one part whose numbers rise in the order of JSON */
+    bool is_straight; /* protobuf has one part, and its numbers rise in the order of JSON */
 };
 
 /* The slot of a key; the generator has the same formula. */
