@@ -6,7 +6,8 @@
 
 #include "decode.h"
 
-static int arrange_type(struct vg_arena *a, const struct vg_schema_type *type, struct vg_json *v);
+static int arrange_type(struct vg_arena *a, const struct vg_schema_type *type,
+                        const struct vg_json *v, struct vg_json *ret);
 
 static bool is_zero_number(const struct vg_json *v)
 {
@@ -80,66 +81,99 @@ static int by_key(const void *a, const void *b)
     return vg_slice_cmp(vg_json_key(x), vg_json_key(y));
 }
 
-static void sort_map(struct vg_json *v)
+static bool is_sorted(const struct vg_json *v)
 {
     for (uint32_t i = 1; i < v->n; i++)
-        if (by_key(&v->members[i - 1], &v->members[i]) > 0) {
-            qsort(v->members, v->n, sizeof *v->members, by_key);
-            return;
-        }
+        if (by_key(&v->members[i - 1], &v->members[i]) > 0)
+            return false;
+    return true;
 }
 
-static int arrange_value(struct vg_arena *a, const struct vg_schema_field *f, struct vg_json *v)
+/* One value; what has no inside is shared with the tree it comes from. */
+static int arrange_value(struct vg_arena *a, const struct vg_schema_field *f,
+                         const struct vg_json *v, struct vg_json *ret)
 {
-    bool is_object = v->type == VG_JSON_OBJECT;
-    if (f->type && is_object)
-        return arrange_type(a, f->type, v);
+    *ret = *v;
+    if (f->type && v->type == VG_JSON_OBJECT)
+        return arrange_type(a, f->type, v, ret);
+    if (f->value != VG_SCHEMA_OR_ARRAY || v->type != VG_JSON_ARRAY)
+        return 0;
+    *ret = vg_json_array();
     int err = 0;
-    if (f->value == VG_SCHEMA_OR_ARRAY)
-        VG_JSON_FOREACH_ITEM (it, v)
-            if (err == 0 && it->type == VG_JSON_OBJECT)
-                err = arrange_type(a, f->type, it);
-    return err;
-}
-
-static int arrange_field(struct vg_arena *a, const struct vg_schema_field *f, struct vg_json *v)
-{
-    int err = 0;
-    switch ((enum vg_schema_shape)f->shape) {
-    case VG_SCHEMA_ONE:
-        return arrange_value(a, f, v);
-    case VG_SCHEMA_LIST:
-        if (f->type)
-            VG_JSON_FOREACH_ITEM (it, v)
-                if (err == 0)
-                    err = arrange_value(a, f, it);
-        break;
-    case VG_SCHEMA_MAP:
-        sort_map(v);
-        if (f->type)
-            VG_JSON_FOREACH_MEMBER (m, v)
-                if (err == 0)
-                    err = arrange_value(a, f, &m->value);
-        break;
+    for (uint32_t i = 0; i < v->n && err == 0; i++) {
+        struct vg_json item = v->items[i];
+        if (item.type == VG_JSON_OBJECT)
+            err = arrange_type(a, f->type, &v->items[i], &item);
+        if (err == 0)
+            err = vg_json_array_push(a, ret, item);
     }
     return err;
+}
+
+static int arrange_list(struct vg_arena *a, const struct vg_schema_field *f,
+                        const struct vg_json *v, struct vg_json *ret)
+{
+    *ret = *v;
+    if (!f->type || v->n == 0)
+        return 0;
+    struct vg_json *items = vg_arena_array(a, struct vg_json, v->n);
+    if (!items)
+        return -ENOMEM;
+    *ret = (struct vg_json){.type = VG_JSON_ARRAY, .n = v->n, .items = items};
+    int err = 0;
+    for (uint32_t i = 0; i < v->n && err == 0; i++)
+        err = arrange_value(a, f, &v->items[i], &items[i]);
+    return err;
+}
+
+static int arrange_map(struct vg_arena *a, const struct vg_schema_field *f, const struct vg_json *v,
+                       struct vg_json *ret)
+{
+    *ret = *v;
+    if (v->n == 0 || (!f->type && is_sorted(v)))
+        return 0;
+    struct vg_json_member *members = vg_arena_array(a, struct vg_json_member, v->n);
+    if (!members)
+        return -ENOMEM;
+    memcpy(members, v->members, v->n * sizeof *members);
+    *ret = (struct vg_json){.type = VG_JSON_OBJECT, .n = v->n, .members = members};
+    int err = 0;
+    for (uint32_t i = 0; i < v->n && err == 0; i++)
+        err = arrange_value(a, f, &v->members[i].value, &members[i].value);
+    if (!is_sorted(ret))
+        qsort(members, v->n, sizeof *members, by_key);
+    return err;
+}
+
+static int arrange_field(struct vg_arena *a, const struct vg_schema_field *f,
+                         const struct vg_json *v, struct vg_json *ret)
+{
+    bool is_list = f->shape == VG_SCHEMA_LIST, is_map = f->shape == VG_SCHEMA_MAP;
+    if (v->type == VG_JSON_NULL) {
+        *ret = *v;
+        return 0;
+    }
+    return is_list  ? arrange_list(a, f, v, ret)
+           : is_map ? arrange_map(a, f, v, ret)
+                    : arrange_value(a, f, v, ret);
 }
 
 /* Where each field of a type is among the members; NULL: it is not. */
-static void find_members(const struct vg_schema_type *type, struct vg_json *v,
-                         struct vg_json_member **found)
+static void find_members(const struct vg_schema_type *type, const struct vg_json *v,
+                         const struct vg_json **found)
 {
-    memset(found, 0, type->n * sizeof(struct vg_json_member *));
+    memset(found, 0, type->n * sizeof *found);
     VG_JSON_FOREACH_MEMBER (m, v) {
         const struct vg_schema_field *f = vg_schema_field(type, vg_json_key(m));
-        if (f)
-            found[f - type->fields] = m;
+        if (f && m->value.type != VG_JSON_NULL)
+            found[f - type->fields] = &m->value;
     }
 }
 
-static int arrange_type(struct vg_arena *a, const struct vg_schema_type *type, struct vg_json *v)
+static int arrange_type(struct vg_arena *a, const struct vg_schema_type *type,
+                        const struct vg_json *v, struct vg_json *ret)
 {
-    struct vg_json_member *found[UINT8_MAX];
+    const struct vg_json *found[UINT8_MAX];
     struct vg_json_member *out = vg_arena_array(a, struct vg_json_member, type->n + 1u);
     if (!out)
         return -ENOMEM;
@@ -147,28 +181,24 @@ static int arrange_type(struct vg_arena *a, const struct vg_schema_type *type, s
     find_members(type, v, found);
     for (uint32_t i = 0; i < type->n; i++) {
         const struct vg_schema_field *f = &type->fields[i];
-        struct vg_json_member *m = &out[n];
-        *m = (struct vg_json_member){.key = f->name, .key_n = f->name_n};
-        bool is_there = found[i] && found[i]->value.type != VG_JSON_NULL;
-        if (is_there)
-            m->value = found[i]->value;
-        if (is_there && !is_empty(f, &m->value)) {
-            int err = arrange_field(a, f, &m->value);
-            if (err < 0)
-                return err;
-            n++;
-        } else if (make_zero(f, &m->value)) {
-            int err = arrange_field(a, f, &m->value);
-            if (err < 0)
-                return err;
-            n++;
-        }
+        struct vg_json zero;
+        if (found[i] && is_empty(f, found[i]))
+            found[i] = NULL;
+        if (!found[i] && make_zero(f, &zero))
+            found[i] = &zero;
+        if (!found[i])
+            continue;
+        out[n] = (struct vg_json_member){.key = f->name, .key_n = f->name_n};
+        int err = arrange_field(a, f, found[i], &out[n++].value);
+        if (err < 0)
+            return err;
     }
-    *v = (struct vg_json){.type = VG_JSON_OBJECT, .n = n, .members = out};
+    *ret = (struct vg_json){.type = VG_JSON_OBJECT, .n = n, .members = out};
     return 0;
 }
 
-int vg_schema_arrange(struct vg_arena *a, const struct vg_schema_type *type, struct vg_json *root)
+int vg_schema_arrange(struct vg_arena *a, const struct vg_schema_type *type,
+                      const struct vg_json *root, struct vg_json *ret)
 {
-    return arrange_type(a, type, root);
+    return arrange_type(a, type, root, ret);
 }

@@ -17,13 +17,14 @@
 #define VG_SCHEMA_UNKNOWN_MAX 100u
 
 /* root: an object. Paths of unknown fields go to `unknown`,
- * an array of strings (NULL: nowhere): spec.containers[0].bogus. 0; VIGIL_E_INVALID with Go's
- * sentence; -ENOMEM. After a failure the tree is of no more use. */
+ * an array of strings (NULL: nowhere): spec.containers[0].bogus. The tree is changed in place. 0;
+ * VIGIL_E_INVALID with Go's sentence; -ENOMEM. After a failure the tree is of no more use. */
 VG_CHECK int vg_schema_decode(struct vg_arena *a, const struct vg_schema_type *type,
                               struct vg_json *root, struct vg_json *unknown,
                               struct vg_status *reterr_status);
-/* A decoded tree in the order that is printed. 0, -ENOMEM. */
+/* A decoded tree in the order that is printed, as another tree that shares the first one's leaves.
+ * 0, -ENOMEM. */
 VG_CHECK int vg_schema_arrange(struct vg_arena *a, const struct vg_schema_type *type,
-                               struct vg_json *root);
+                               const struct vg_json *root, struct vg_json *ret);
 
 #endif
