@@ -16,6 +16,10 @@
 #include "base/slice.h"
 
 struct vg_schema_type;
+struct vg_arena;
+struct vg_json;
+/* Sets what is not given in one object of a type; its parts come later. 0, -ENOMEM. */
+typedef int vg_schema_default_fn(struct vg_arena *a, struct vg_json *v);
 
 /* What one value is; the shape says how many of them. */
 enum vg_schema_value {
@@ -101,8 +105,10 @@ struct vg_schema_type {
         *by_name; /* a perfect hash: index + 1 of a field, 0: none; 1 << slots_log2 of them */
     uint8_t n, n_parts;
     uint8_t slots_log2, seed;
-    bool is_atomic;   /* server-side apply owns it as a whole */
-    bool is_straight; /* protobuf has one part, and its numbers rise in the order of JSON */
+    bool is_atomic;    /* server-side apply owns it as a whole */
+    bool is_straight;  /* protobuf has one part, and its numbers rise in the order of JSON */
+    bool has_defaults; /* itself, or what it holds */
+    vg_schema_default_fn *defaults; /* those that depend on other fields; NULL: none */
 };
 
 /* The slot of a key; the generator has the same formula. */

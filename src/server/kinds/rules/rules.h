@@ -1,0 +1,28 @@
+/* rules.h - what is particular to a kind beyond its schema: what the server sets and what it
+ * refuses. A kind's rules are found by its row (vg_rules_of). Objects that come here are decoded
+ * and defaulted. Thread: one owner of the object. */
+#ifndef VG_RULES_RULES_H
+#define VG_RULES_RULES_H
+
+#include "check.h"
+#include "server/kinds/kinds.h"
+
+/* All may be NULL. Metadata is checked by others, before. */
+struct vg_rules {
+    const char *group, *kind;
+    /* What the server sets or drops in an object before it is checked; old: what is stored, NULL at
+     * a create. `obj` may be changed, old not. 0, -ENOMEM. */
+    int (*prepare)(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
+    /* The same for a write of its status. */
+    int (*prepare_status)(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
+    void (*check)(struct vg_check *c, const struct vg_at *obj);
+    /* All that is checked at an update; most call `check` too, at the place where the original
+     * does. */
+    void (*check_update)(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
+    void (*check_status)(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
+};
+
+/* NULL: the kind has none. */
+const struct vg_rules *vg_rules_of(const struct vg_kind *kind);
+
+#endif
