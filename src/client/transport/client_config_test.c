@@ -219,6 +219,9 @@ static void by_hand(void **state)
     assert_int_equal(vigil_config_new(&o, &c, &err), VIGIL_E_INVALID);
     o.server = "ftp://x";
     assert_int_equal(vigil_config_new(&o, &c, &err), VIGIL_E_INVALID);
+    o.server = "https:///";
+    assert_int_equal(vigil_config_new(&o, &c, &err), VIGIL_E_INVALID);
+    assert_non_null(strstr(err.message, "no host"));
     o.server = "https://x";
     o.token = "t";
     assert_int_equal(vigil_config_new(&o, &c, &err), 0);

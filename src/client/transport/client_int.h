@@ -42,6 +42,7 @@ struct vigil_client {
     bool has_creds;
     struct vg_rate limit;
     struct vg_list exchanges;
+    unsigned epoch; /* counts how often connections fell silent */
     bool is_turning;    /* OWN_LOOP: within a step */
     struct vg_mutex mu; /* rank CLIENT_CALL; for those who wait */
     struct vg_cond done;
@@ -66,6 +67,7 @@ struct vg_exchange {
     CURL *easy;
     struct curl_slist *headers, *connect_to;
     unsigned generation;      /* of the certificates it goes by */
+    unsigned epoch;           /* the client's when the try began */
     struct vg_buf error_body; /* of an answer that is not 2xx */
     struct vg_timer deadline, wait, stall;
     uint64_t heard_ns; /* when bytes last came */

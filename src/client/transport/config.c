@@ -134,6 +134,8 @@ static int check_server(struct vigil_config *c, struct vigil_error *err)
     if (!c->is_https && strncasecmp(server, "http://", 7) != 0)
         return vg_error_set(err, VIGIL_E_INVALID,
                             "the server's address %s is neither http nor https", server);
+    if (strchr("/:?#", *(strstr(server, "://") + 3))) /* or nothing */
+        return vg_error_set(err, VIGIL_E_INVALID, "the server's address %s names no host", server);
     size_t n = strlen(server);
     if (n && server[n - 1] == '/') {
         while (n && server[n - 1] == '/')

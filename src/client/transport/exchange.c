@@ -98,6 +98,41 @@ static bool retry_later(struct vg_exchange *x, uint64_t delay_ns)
     return true;
 }
 
+/* Watches that go by certificates which have changed, or by connections which nobody trusts any
+ * more, are opened anew. */
+static void on_outdated(struct vg_timer *t)
+{
+    struct vg_exchange *x = VG_CONTAINER_OF(t, struct vg_exchange, wait);
+    struct vg_exchange_end end = {.is_lost = true, .was_open = true};
+    vg_error_set(&end.err, VIGIL_E_NETWORK, "connecting anew");
+    finish(x, &end);
+}
+
+static void end_outdated(struct vigil_client *c)
+{
+    VG_LIST_FOREACH (l, &c->exchanges) {
+        struct vg_exchange *x = VG_CONTAINER_OF(l, struct vg_exchange, link);
+        bool is_old = x->state == VG_EXCHANGE_ACTIVE &&
+                      (x->generation != c->creds.generation || x->epoch != c->epoch);
+        if (is_old && x->opts.is_watch && !x->is_canceled)
+            vg_timer_start(c->loop, &x->wait, 0, on_outdated);
+    }
+}
+
+/* A peer that says nothing would say nothing to the next request either, which HTTP/2 would send on
+ * the same connection. All that are open are closed as soon as nobody uses them, and not used again
+ * (vg_exchange_open). */
+static void distrust_connections(struct vigil_client *c)
+{
+    c->epoch++;
+    VG_LIST_FOREACH (l, &c->exchanges) {
+        struct vg_exchange *x = VG_CONTAINER_OF(l, struct vg_exchange, link);
+        if (x->easy)
+            curl_easy_setopt(x->easy, CURLOPT_FORBID_REUSE, 1L);
+    }
+    end_outdated(c);
+}
+
 static void on_stall(struct vg_timer *t)
 {
     struct vg_exchange *x = VG_CONTAINER_OF(t, struct vg_exchange, stall);
@@ -115,6 +150,7 @@ static void on_stall(struct vg_timer *t)
     end.was_open = http / 100 == 2;
     vg_error_set(&end.err, VIGIL_E_TIMEOUT, "%s was silent for %llu s", x->c->config->server,
                  (unsigned long long)(x->opts.stall_ms / 1000));
+    distrust_connections(x->c);
     finish(x, &end);
 }
 
@@ -126,30 +162,12 @@ static void arm_stall(struct vg_exchange *x)
         vg_timer_stop(x->c->loop, &x->stall);
 }
 
-/* Watches that go by certificates which have changed are opened anew. */
-static void on_outdated(struct vg_timer *t)
-{
-    struct vg_exchange *x = VG_CONTAINER_OF(t, struct vg_exchange, wait);
-    struct vg_exchange_end end = {.is_lost = true, .was_open = true};
-    vg_error_set(&end.err, VIGIL_E_NETWORK, "certificates have changed; connecting anew");
-    finish(x, &end);
-}
-
-static void end_outdated(struct vigil_client *c)
-{
-    VG_LIST_FOREACH (l, &c->exchanges) {
-        struct vg_exchange *x = VG_CONTAINER_OF(l, struct vg_exchange, link);
-        bool is_old = x->state == VG_EXCHANGE_ACTIVE && x->generation != c->creds.generation;
-        if (is_old && x->opts.is_watch && !x->is_canceled)
-            vg_timer_start(c->loop, &x->wait, 0, on_outdated);
-    }
-}
-
 static void attempt(struct vg_exchange *x)
 {
     x->tries++;
     x->heard_ns = now_ns(x);
     x->generation = x->c->creds.generation;
+    x->epoch = x->c->epoch;
     int r = vg_exchange_open(x);
     if (r == 0) {
         x->state = VG_EXCHANGE_ACTIVE;

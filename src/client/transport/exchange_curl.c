@@ -278,6 +278,17 @@ static CURLcode set_method(struct vg_exchange *x)
     return curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, x->opts.method);
 }
 
+/* Does a connection live that is not to be used again? */
+static bool has_distrusted(const struct vigil_client *c)
+{
+    VG_LIST_FOREACH (l, &c->exchanges) {
+        const struct vg_exchange *x = VG_CONTAINER_OF(l, struct vg_exchange, link);
+        if (x->easy && x->epoch != c->epoch)
+            return true;
+    }
+    return false;
+}
+
 int vg_exchange_open(struct vg_exchange *x)
 {
     CURL *e = x->easy = curl_easy_init();
@@ -286,6 +297,8 @@ int vg_exchange_open(struct vg_exchange *x)
     const struct vigil_config *config = x->c->config;
     set_connection(e);
     set_proxy(e, config);
+    if (has_distrusted(x->c))
+        curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(e, CURLOPT_PRIVATE, x);
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);
     curl_easy_setopt(e, CURLOPT_WRITEDATA, x);
