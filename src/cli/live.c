@@ -184,9 +184,21 @@ static void on_back(void *arg)
 
 /* ---- drawing ---- */
 
+/* A screen of one or two lines has rows first, then the head, then the foot: what does not fit
+ * would scroll it. */
+static bool has_head(const struct live *v)
+{
+    return v->cli->terminal.rows >= 2;
+}
+
+static bool has_foot(const struct live *v)
+{
+    return v->cli->terminal.rows >= 3;
+}
+
 static size_t page_of(const struct live *v)
 {
-    return v->cli->terminal.rows > 2 ? v->cli->terminal.rows - 2 : 1; /* head and foot */
+    return v->cli->terminal.rows - has_head(v) - has_foot(v);
 }
 
 static void scroll(struct live *v)
@@ -244,11 +256,11 @@ static int put_foot(struct live *v, size_t shown)
                                  vg_buf_slice(&v->line), true);
 }
 
-static int put_row(struct live *v, size_t i, enum vg_style style)
+static int put_row(struct live *v, size_t i, enum vg_style style, bool is_last)
 {
     vg_buf_clear(&v->line);
     int r = vg_table_line(&v->table, i, v->cli->terminal.columns - 1, &v->line);
-    return r < 0 ? r : vg_frame_line(&v->frame, style, vg_buf_slice(&v->line), false);
+    return r < 0 ? r : vg_frame_line(&v->frame, style, vg_buf_slice(&v->line), is_last);
 }
 
 static int draw(struct live *v)
@@ -260,11 +272,11 @@ static int draw(struct live *v)
     for (size_t i = 0; i < shown; i++)
         vg_columns_row(&v->columns, &v->table, v->rows[v->top + i].o, now_s);
     int r = v->table.err ? v->table.err : vg_frame_begin(&v->frame);
-    if (r == 0)
-        r = put_row(v, 0, VG_HEAD);
+    if (r == 0 && has_head(v))
+        r = put_row(v, 0, VG_HEAD, !has_foot(v) && !shown);
     for (size_t i = 0; i < shown && r == 0; i++)
-        r = put_row(v, i + 1, v->rows[v->top + i].style);
-    if (r == 0)
+        r = put_row(v, i + 1, v->rows[v->top + i].style, !has_foot(v) && i + 1 == shown);
+    if (r == 0 && has_foot(v))
         r = put_foot(v, shown);
     if (r == 0)
         r = vg_frame_end(&v->frame);

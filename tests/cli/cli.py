@@ -417,11 +417,11 @@ def test_top_says_what_a_server_does_not_offer(case):
 class Terminal:
     """A vigil on a terminal of its own; `screen` is what it shows, played from what it wrote."""
 
-    def __init__(self, server, *args, size=(12, 60)):
+    def __init__(self, server, *args, size=(12, 60), **env):
         self.size, self.raw, self.status = size, b"", None
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            env = environment(server)
+            env = {**environment(server), **env}
             time.sleep(0.05)  # the size is set meanwhile; one that comes late is a resize
             os.execve(VIGIL, [VIGIL, *args], env)
         self.resize(*size)
@@ -461,7 +461,15 @@ class Terminal:
     def type(self, text):
         os.write(self.fd, text)
 
-    def end(self, status):
+    def is_cooked(self):
+        """Does the terminal echo and edit lines, as shells have it?"""
+        flags = termios.tcgetattr(self.fd)[3]
+        return bool(flags & termios.ECHO and flags & termios.ICANON)
+
+    def gave_back(self):
+        return self.is_cooked() and self.raw.rindex(b"\x1b[?1049l") > self.raw.rindex(b"\x1b[?1049h")
+
+    def end_status(self, status):
         def ended():
             self.read()
             pid, self.status = os.waitpid(self.pid, os.WNOHANG)
@@ -470,8 +478,11 @@ class Terminal:
         self.read()
         equal(os.waitstatus_to_exitcode(self.status), status, f"exit status after {self.raw[-300:]!r}")
         check(b"Sanitizer" not in self.raw, self.raw[-3000:])
+
+    def end(self, status):
+        self.end_status(status)
         has(self.raw, b"\x1b[?1049h")
-        check(self.raw.rindex(b"\x1b[?1049l") > self.raw.rindex(b"\x1b[?1049h"), "not restored")
+        check(self.gave_back(), "the terminal is not restored")
         has(self.raw, b"\x1b[?25h")
         os.close(self.fd)
 
@@ -498,6 +509,57 @@ def test_live_table(case):
     t.end(130)
 
 
+def test_live_table_gives_the_terminal_back(case):
+    s = case.start()
+    t = Terminal(s, "watch", "pods")
+    t.shows("^\x1b\\[2m0 pods   q ends")
+    check(not t.is_cooked(), "keys are echoed")
+    t.type(b"\x1a")
+    t.wait("it to stop", lambda: os.waitpid(t.pid, os.WNOHANG | os.WUNTRACED)[0])
+    t.read()
+    check(t.gave_back(), "the terminal is not given back while it is stopped")
+    t.raw = b""
+    os.kill(t.pid, signal.SIGCONT)
+    t.shows("0 pods")
+    check(not t.is_cooked(), "keys are echoed")
+    os.kill(t.pid, signal.SIGTERM)
+    t.end(130)
+    t = Terminal(s, "watch", "pods", "-l", "a b")  # refused: said where it was asked
+    t.wait("words", lambda: t.read() or b"Error from server (BadRequest)" in t.raw)
+    check(t.raw.rfind(b"\x1b[?1049l") < t.raw.index(b"Error from server"), t.raw)
+    t.end_status(1)
+
+
+def test_colours_and_widths(case):
+    s = case.start()
+    create(s, "/api/v1/nodes", "n1")
+    t = Terminal(s, "watch", "nodes", NO_COLOR="1")
+    t.shows("^n1 ")
+    patch(s, "/api/v1/nodes/n1/status", {"status": {"nodeInfo": {"kubeletVersion": "\u65e5\u672c\u8a9e" * 3}}})
+    t.shows("^\x1b\\[1mn1 ")
+    has(t.plain()[0], "VERSION" + " " * (18 - 7 + 3) + "AGE")  # a wide character takes two places
+    check(not re.search(rb"\x1b\[[0-9;]*3[0-7]m", t.raw), "colours, despite NO_COLOR")
+    t.type(b"q")
+    t.end(0)
+    check("\x1b" not in vigil(s, "get", "nodes").stdout, "styles in a pipe")
+
+
+def test_completion(case):
+    s = case.start()
+    pod(s, "web-1")
+    script = os.path.join(HERE, "../../packaging/vigil.bash")
+    env = {**environment(s), "PATH": os.path.dirname(VIGIL) + ":" + os.environ["PATH"]}
+    for words, want in ((("",), {"get", "watch", "events", "top", "kinds", "help"}), (("w",), {"watch"}),
+                        (("get", "po"), {"pods", "podtemplates"}), (("get", "pods", ""), {"web-1"}),
+                        (("-n", "default", "watch", "pod", "we"), {"web-1"}),
+                        (("get", "-n", "kube-s"), {"kube-system"}), (("get", "-o", "y"), {"yaml"}),
+                        (("top", "--kubec"), {"--kubeconfig"}), (("top", ""), set())):
+        line = " ".join(f"'{w}'" for w in ("vigil", *words))
+        run = f". {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _vigil; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        r = subprocess.run(["bash", "-c", run], env=env, capture_output=True, text=True, check=False)
+        equal((set(r.stdout.split()), r.stderr), (want, ""), f"completions of {words}")
+
+
 def test_live_table_scrolls_and_resizes(case):
     s = case.start()
     for i in range(20):
@@ -514,7 +576,9 @@ def test_live_table_scrolls_and_resizes(case):
     t.wait("all rows in 20 columns",
            lambda: len(t.plain()) == 22 and max(len(x) for x in t.plain()) == 19)
     t.resize(2, 60)
-    t.wait("a tiny screen", lambda: len(t.plain()) == 3)
+    t.wait("a tiny screen", lambda: len(t.plain()) == 2)
+    t.resize(1, 60)
+    t.wait("a tinier one", lambda: len(t.plain()) == 1)
     t.type(b"q")
     t.end(0)
 
