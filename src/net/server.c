@@ -14,6 +14,7 @@
 #include "conn_int.h"
 #include "listener_int.h"
 #include "request.h"
+#include "transport.h"
 
 /* ---- shared ---- */
 
@@ -235,7 +236,7 @@ int vg_http_server_new(struct vg_http_shared *shared, struct vg_loop *loop,
     if (!s)
         return -ENOMEM;
     s->in = vg_malloc(VG_NET_READ_MAX);
-    s->staging = vg_malloc(VG_NET_RECORD_MAX);
+    s->staging = vg_malloc(VG_TRANSPORT_STAGING);
     if (!s->in || !s->staging) {
         free_server(s);
         return -ENOMEM;

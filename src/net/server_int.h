@@ -60,7 +60,7 @@ struct vg_http_server {
     int64_t date_s; /* of `date`, made at most once in a second */
     char date[32];
     char *in;      /* VG_NET_READ_MAX */
-    char *staging; /* VG_NET_RECORD_MAX */
+    char *staging; /* VG_TRANSPORT_STAGING, of which little is touched before a long answer */
 };
 
 /* An address and its connections over all loops. */

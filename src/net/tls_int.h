@@ -26,6 +26,15 @@ bool vg_tls_session_is_kernel(const struct vg_tls_session *s);
  * same bytes in front. */
 VG_CHECK ssize_t vg_tls_session_read(struct vg_tls_session *s, void *p, size_t n);
 VG_CHECK ssize_t vg_tls_session_write(struct vg_tls_session *s, const void *p, size_t n);
+/* The same with several records in one send; n is at most VG_TLS_BATCH, `room` of VG_TLS_ROOM bytes
+ * is for the time of the call. After -EAGAIN the session may owe: then nothing but resume is called
+ * for writing, until it says how many of the first bytes have left. */
+#define VG_TLS_BATCH ((size_t)64 << 10)
+#define VG_TLS_ROOM (VG_TLS_BATCH + ((size_t)4 << 10)) /* four heads and tags, and then some */
+VG_CHECK ssize_t vg_tls_session_write_many(struct vg_tls_session *s, const void *p, size_t n,
+                                           char *room);
+bool vg_tls_session_is_owing(const struct vg_tls_session *s);
+VG_CHECK ssize_t vg_tls_session_resume(struct vg_tls_session *s);
 /* Say that no more comes; best effort. */
 void vg_tls_session_bye(struct vg_tls_session *s);
 

@@ -6,12 +6,15 @@
 
 #include "base/alloc.h"
 #include "tls_ctx.h"
+#include "tls_gather.h"
 #include "tls_int.h"
 
 struct vg_tls_session {
     SSL *ssl;
     struct vg_tls_identity *identity;
-    const char *why; /* static, of OpenSSL */
+    struct vg_tls_gather *gather; /* NULL until a batch was wanted; its BIO's */
+    size_t owed;                  /* bytes of a batch of which a part is still kept */
+    const char *why;              /* static, of OpenSSL */
     bool is_h2, is_kernel;
     bool is_broken; /* say no bye: OpenSSL forbids it after an error */
 };
@@ -123,6 +126,60 @@ ssize_t vg_tls_session_write(struct vg_tls_session *s, const void *p, size_t n)
     ERR_clear_error();
     int r = SSL_write_ex(s->ssl, p, n, &put);
     return r == 1 ? (ssize_t)put : fail(s, SSL_get_error(s->ssl, r));
+}
+
+/* The socket's own BIO until here, since kernel TLS needs that one. Without memory there are no
+ * batches, and no harm. */
+static bool can_gather(struct vg_tls_session *s)
+{
+    BIO *bio;
+    if (!s->gather && vg_tls_gather_new(SSL_get_fd(s->ssl), &s->gather, &bio) == 0)
+        SSL_set0_wbio(s->ssl, bio);
+    return s->gather != NULL;
+}
+
+/* Make records of the bytes; how many became one. */
+static ssize_t write_records(struct vg_tls_session *s, const char *p, size_t n)
+{
+    size_t done = 0;
+    ssize_t put = 0;
+    while (done < n && (put = vg_tls_session_write(s, p + done, n - done)) > 0)
+        done += (size_t)put;
+    return done || put == -EAGAIN ? (ssize_t)done : put;
+}
+
+bool vg_tls_session_is_owing(const struct vg_tls_session *s)
+{
+    return s->owed > 0;
+}
+
+static ssize_t pay(struct vg_tls_session *s, int is_gone)
+{
+    if (is_gone < 0)
+        s->is_broken = true;
+    if (is_gone <= 0)
+        return is_gone < 0 ? is_gone : -EAGAIN;
+    ssize_t n = (ssize_t)s->owed;
+    s->owed = 0;
+    return n;
+}
+
+ssize_t vg_tls_session_resume(struct vg_tls_session *s)
+{
+    return pay(s, vg_tls_gather_resume(s->gather));
+}
+
+ssize_t vg_tls_session_write_many(struct vg_tls_session *s, const void *p, size_t n, char *room)
+{
+    if (!can_gather(s))
+        return vg_tls_session_write(s, p, n);
+    vg_tls_gather_begin(s->gather, room, VG_TLS_ROOM);
+    ssize_t made = write_records(s, p, n);
+    int is_gone = vg_tls_gather_end(s->gather);
+    if (made <= 0)
+        return made < 0 ? made : -EAGAIN;
+    s->owed = (size_t)made;
+    return pay(s, is_gone);
 }
 
 void vg_tls_session_bye(struct vg_tls_session *s)

@@ -12,6 +12,7 @@
 
 /* 64 vectors are 20 events or so, and half a page on the stack. */
 #define VECTORS 64
+_Static_assert(VG_TRANSPORT_STAGING >= VG_TLS_BATCH + VG_TLS_ROOM, "a batch, and its records");
 
 ssize_t vg_transport_read(int fd, struct vg_tls_session *tls, void *p, size_t n)
 {
@@ -42,19 +43,34 @@ static ssize_t send_vectors(int fd, struct vg_outq *out, bool *ret_is_blocked)
     return n;
 }
 
-/* One record: straight from the first piece when it fills one or is all there is. */
-static ssize_t send_record(struct vg_tls_session *tls, struct vg_outq *out, char *staging,
-                           bool *ret_is_blocked)
+/* The first bytes of the queue as one run, of `max` bytes at most: in place when the first piece is
+ * that long or all there is. */
+static const char *gather(struct vg_outq *out, char *staging, size_t max, size_t *ret_n)
 {
     struct iovec first;
     vg_outq_vectors(out, &first, 1);
-    const void *p = first.iov_base;
-    size_t n = VG_MIN(first.iov_len, VG_NET_RECORD_MAX);
-    if (n < VG_NET_RECORD_MAX && n < out->n) {
-        p = staging;
-        n = vg_outq_peek(out, staging, VG_NET_RECORD_MAX);
+    *ret_n = VG_MIN(first.iov_len, max);
+    if (*ret_n == max || *ret_n == out->n)
+        return first.iov_base;
+    *ret_n = vg_outq_peek(out, staging, max);
+    return staging;
+}
+
+/* A record, or several at once when more waits. */
+static ssize_t send_records(struct vg_tls_session *tls, struct vg_outq *out, char *staging,
+                            bool *ret_is_blocked)
+{
+    size_t n;
+    ssize_t sent;
+    if (vg_tls_session_is_owing(tls)) {
+        sent = vg_tls_session_resume(tls);
+    } else if (out->n > VG_NET_RECORD_MAX) {
+        const char *p = gather(out, staging, VG_TLS_BATCH, &n);
+        sent = vg_tls_session_write_many(tls, p, n, staging + VG_TLS_BATCH);
+    } else {
+        const char *p = gather(out, staging, VG_NET_RECORD_MAX, &n);
+        sent = vg_tls_session_write(tls, p, n);
     }
-    ssize_t sent = vg_tls_session_write(tls, p, n);
     if (sent == -EAGAIN) {
         *ret_is_blocked = true;
         return 0;
@@ -66,7 +82,7 @@ ssize_t vg_transport_send(int fd, struct vg_tls_session *tls, struct vg_outq *ou
                           bool *ret_is_blocked)
 {
     ssize_t n = tls && !vg_tls_session_is_kernel(tls)
-                    ? send_record(tls, out, staging, ret_is_blocked)
+                    ? send_records(tls, out, staging, ret_is_blocked)
                     : send_vectors(fd, out, ret_is_blocked);
     if (n > 0)
         vg_outq_consume(out, (size_t)n);
