@@ -311,8 +311,8 @@ class Reader:
             for n in set(numbers):
                 if numbers.count(n) > 1:
                     raise Wrong(f'{t.where}: two fields of {t.name} have the number {n}')
-        if len(t.fields) > 250:
-            raise Wrong(f'{t.where}: more than 250 fields')
+        if len(t.fields) > 64:  # VG_PROTO_FIELDS_MAX
+            raise Wrong(f'{t.where}: more than 64 fields')
 
     @staticmethod
     def has(t, name):

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "safe_text.h"
 

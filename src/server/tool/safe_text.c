@@ -74,23 +74,6 @@ int vg_safe_append(struct vg_buf *out, struct vg_slice s, enum vg_safe_form form
     return r;
 }
 
-int vg_base64_append(struct vg_buf *out, struct vg_slice s)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    int r = 0;
-    for (size_t i = 0; i < s.n && r == 0; i += 3) {
-        size_t n = VG_MIN(s.n - i, (size_t)3);
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 3; k++)
-            bits = bits << 8 | (k < n ? (unsigned char)s.p[i + k] : 0u);
-        char quad[4];
-        for (size_t k = 0; k < 4; k++)
-            quad[k] = k <= n ? digits[bits >> (18 - 6 * k) & 63] : '=';
-        r = vg_buf_append(out, quad, sizeof quad);
-    }
-    return r;
-}
-
 void vg_time_text(int64_t wall_ms, char ret_text[VG_TIME_TEXT_SIZE])
 {
     int64_t ms = wall_ms % 1000;

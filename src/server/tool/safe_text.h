@@ -14,9 +14,6 @@ enum vg_safe_form {
 /* 0, -ENOMEM, VIGIL_E_TOO_LARGE; then a part may have been appended. */
 VG_CHECK int vg_safe_append(struct vg_buf *out, struct vg_slice s, enum vg_safe_form form);
 
-/* RFC 4648, with padding. */
-VG_CHECK int vg_base64_append(struct vg_buf *out, struct vg_slice s);
-
 /* 2024-01-01T00:00:00.000Z */
 #define VG_TIME_TEXT_SIZE 64
 void vg_time_text(int64_t wall_ms, char ret_text[VG_TIME_TEXT_SIZE]);

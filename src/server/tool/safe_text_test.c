@@ -68,24 +68,6 @@ static void no_bytes_make_an_unsafe_line(void **state)
     }
 }
 
-static void base64_is_that_of_the_rfc(void **state)
-{
-    static const char *const pairs[][2] = {{"", ""},
-                                           {"f", "Zg=="},
-                                           {"fo", "Zm8="},
-                                           {"foo", "Zm9v"},
-                                           {"foob", "Zm9vYg=="},
-                                           {"fooba", "Zm9vYmE="},
-                                           {"foobar", "Zm9vYmFy"}};
-    (void)state;
-    for (size_t i = 0; i < VG_ARRAY_LEN(pairs); i++) {
-        VG_AUTO(buf) out = {0};
-        assert_int_equal(vg_base64_append(&out, vg_slice_str(pairs[i][0])), 0);
-        assert_int_equal(out.n, strlen(pairs[i][1]));
-        assert_memory_equal(out.p ? out.p : "", pairs[i][1], out.n);
-    }
-}
-
 static void times_are_those_of_the_calendar(void **state)
 {
     char text[VG_TIME_TEXT_SIZE];
@@ -104,8 +86,6 @@ static void every_allocation_may_fail(void **state)
     VG_ALLOC_FAIL_LOOP (n) {
         VG_AUTO(buf) out = {0};
         int r = vg_safe_append(&out, VG_SLICE_LIT("a\n\xff\x1b"), VG_SAFE_LINE);
-        if (r == 0)
-            r = vg_base64_append(&out, VG_SLICE_LIT("some bytes"));
         assert_int_equal(r, vg_test_alloc_failed() ? -ENOMEM : 0);
     }
 }
@@ -119,7 +99,6 @@ int main(void)
         cmocka_unit_test(a_display_keeps_lines_and_backslashes),
         cmocka_unit_test(json_stays_json),
         cmocka_unit_test(no_bytes_make_an_unsafe_line),
-        cmocka_unit_test(base64_is_that_of_the_rfc),
         cmocka_unit_test(times_are_those_of_the_calendar),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -1,0 +1,325 @@
+/* proto_encode.c - objects of JSON as messages, in one pass over the text; see proto.h.
+ * A type whose numbers rise in the order of its keys is written as it is read. Of others the
+ * pieces are written as they come, and at the end of the object put into their places. Lengths
+ * are kept one byte free and make room when they need more. */
+#include "proto_encode_int.h"
+
+/* How many of the next fields are compared with a key before its hash is asked. */
+#define LOOK_AHEAD 4u
+
+/* The object itself is 1; metadata deeper down, of templates, gets no revision. */
+#define METADATA_DEPTH 2u
+
+/* ---- keys ---- */
+
+static inline bool is_key(const char *p, const char *end, const struct vg_schema_field *f)
+{
+    size_t n = f->name_n;
+    return (size_t)(end - p) > n + 2 && p[1] == f->name[0] && p[n + 1] == '"' &&
+           memcmp(p + 1, f->name, n) == 0;
+}
+
+/* Past a key and its colon. The field's index, t->n: not in the table, negative: no key. */
+static inline int take_key(struct vg_proto_encode *e, const struct vg_schema_type *t, unsigned from)
+{
+    const char *p = e->p;
+    unsigned i = from, stop = VG_MIN(from + LOOK_AHEAD, (unsigned)t->n);
+    while (i < stop && !is_key(p, e->end, &t->fields[i]))
+        i++;
+    size_t n;
+    if (VG_LIKELY(i < stop)) {
+        n = t->fields[i].name_n;
+    } else {
+        const char *q = e->p;
+        if (vg_proto_peek(e) != '"' || vg_proto_skip_value(e) < 0)
+            return VIGIL_E_JSON_SYNTAX;
+        n = (size_t)(e->p - q) - 2;
+        const struct vg_schema_field *f = vg_schema_field(t, vg_slice(p + 1, n));
+        i = f ? (unsigned)(f - t->fields) : t->n;
+    }
+    e->p = p + n + 2;
+    if (VG_UNLIKELY(vg_proto_peek(e) != ':'))
+        return VIGIL_E_JSON_SYNTAX;
+    e->p++;
+    return (int)i;
+}
+
+/* ---- fields ---- */
+
+static int put_list(struct vg_proto_encode *e, const struct vg_schema_field *f)
+{
+    int r = vg_proto_enter(e, '[', ']');
+    while (r > 0) {
+        r = VG_UNLIKELY(vg_proto_take_null(e)) ? vg_proto_put_zero_value(&e->out, f, f->number)
+                                               : vg_proto_put_value(e, f, f->number);
+        if (VG_LIKELY(r == 0))
+            r = vg_proto_next(e, ']');
+    }
+    return r;
+}
+
+/* {1 key, 2 value}; bytes that are null have no value. */
+static int put_entry(struct vg_proto_encode *e, const struct vg_schema_field *f)
+{
+    int r = vg_proto_sink_room(&e->out, VG_PROTO_TAG_MAX + 2);
+    if (r < 0)
+        return r;
+    e->out.o = vg_proto_write_tag(e->out.o, f->number, VG_PROTO_BYTES);
+    size_t at = vg_proto_begin(&e->out);
+    *e->out.o++ = 0x0a;
+    r = vg_proto_put_string(e);
+    if (r < 0)
+        return r == VIGIL_E_JSON_TYPE ? VIGIL_E_JSON_SYNTAX : r;
+    if (vg_proto_peek(e) != ':')
+        return VIGIL_E_JSON_SYNTAX;
+    e->p++;
+    if (!vg_proto_take_null(e))
+        r = vg_proto_put_value(e, f, 2);
+    else if (f->value != VG_SCHEMA_BYTES)
+        r = vg_proto_put_zero_value(&e->out, f, 2);
+    return r < 0 ? r : vg_proto_end(&e->out, at);
+}
+
+static int put_map(struct vg_proto_encode *e, const struct vg_schema_field *f)
+{
+    int r = vg_proto_enter(e, '{', '}');
+    while (r > 0) {
+        r = put_entry(e, f);
+        if (r == 0)
+            r = vg_proto_next(e, '}');
+    }
+    return r;
+}
+
+/* e->p is at the value. */
+static int put_field(struct vg_proto_encode *e, const struct vg_schema_field *f)
+{
+    if (VG_UNLIKELY(f->number == 0))
+        return vg_proto_skip_value(e);
+    if (VG_UNLIKELY(vg_proto_take_null(e)))
+        return vg_proto_put_zero(&e->out, f);
+    if (f->shape == VG_SCHEMA_ONE)
+        return vg_proto_put_value(e, f, f->number);
+    return f->shape == VG_SCHEMA_LIST ? put_list(e, f) : put_map(e, f);
+}
+
+/* What stands for a field that JSON does not have. */
+static inline int put_absent(const struct vg_proto_encode *e, struct vg_proto_sink *s,
+                             const struct vg_schema_field *f)
+{
+    if (VG_LIKELY(f != e->in_revision || e->depth != METADATA_DEPTH))
+        return vg_proto_put_zero(s, f);
+    int r = vg_proto_sink_room(s, VG_PROTO_TAG_MAX + VG_PROTO_VARINT_MAX + e->revision.n);
+    if (r < 0)
+        return r;
+    s->o = vg_proto_write_tag(s->o, f->number, VG_PROTO_BYTES);
+    s->o = vg_proto_write_varint(s->o, e->revision.n);
+    memcpy(s->o, e->revision.p, e->revision.n);
+    s->o += e->revision.n;
+    return 0;
+}
+
+/* ---- types whose fields stay where they are ---- */
+
+static int put_absent_until(struct vg_proto_encode *e, const struct vg_schema_type *t,
+                            unsigned from, unsigned to)
+{
+    int r = 0;
+    for (; r == 0 && from < to; from++)
+        r = put_absent(e, &e->out, &t->fields[from]);
+    return r;
+}
+
+/* 0; 1: a key stands before one that it should follow. */
+static int put_straight(struct vg_proto_encode *e, const struct vg_schema_type *t)
+{
+    unsigned next = 0;
+    int r = vg_proto_enter(e, '{', '}');
+    while (r > 0) {
+        int i = take_key(e, t, next);
+        if (VG_UNLIKELY(i < 0))
+            return i;
+        if (VG_UNLIKELY(i == t->n)) {
+            r = vg_proto_skip_value(e);
+        } else {
+            if (VG_UNLIKELY((unsigned)i < next))
+                return 1;
+            r = put_absent_until(e, t, next, (unsigned)i);
+            if (r == 0)
+                r = put_field(e, &t->fields[i]);
+            next = (unsigned)i + 1;
+        }
+        if (VG_LIKELY(r == 0))
+            r = vg_proto_next(e, '}');
+    }
+    return r < 0 ? r : put_absent_until(e, t, next, t->n);
+}
+
+/* ---- types whose fields change places ---- */
+
+struct piece {
+    size_t at, n; /* in the output */
+};
+
+static int put_piece(const struct vg_proto_encode *e, struct vg_proto_sink *s, struct piece piece)
+{
+    int r = vg_proto_sink_room(s, piece.n);
+    if (r < 0)
+        return r;
+    memcpy(s->o, e->out.buf->p + piece.at, piece.n);
+    s->o += piece.n;
+    return 0;
+}
+
+static int put_part(const struct vg_proto_encode *e, struct vg_proto_sink *s,
+                    const struct vg_schema_type *t, const struct vg_schema_part *part,
+                    const struct piece *pieces)
+{
+    int r = 0;
+    for (unsigned i = 0; r == 0 && i < part->n; i++) {
+        const struct vg_schema_entry *x = &part->entries[i];
+        if (!x->is_part) {
+            r = pieces[x->index].n ? put_piece(e, s, pieces[x->index])
+                                   : put_absent(e, s, &t->fields[x->index]);
+            continue;
+        }
+        r = vg_proto_sink_room(s, VG_PROTO_TAG_MAX + 1);
+        if (r < 0)
+            return r;
+        s->o = vg_proto_write_tag(s->o, x->number, VG_PROTO_BYTES);
+        size_t at = vg_proto_begin(s);
+        r = put_part(e, s, t, &t->parts[x->index], pieces);
+        if (r == 0)
+            r = vg_proto_end(s, at);
+    }
+    return r;
+}
+
+/* The message into e->order; e->out is as before. */
+static int put_pieces(struct vg_proto_encode *e, const struct vg_schema_type *t)
+{
+    struct piece pieces[VG_PROTO_FIELDS_MAX];
+    memset(pieces, 0, t->n * sizeof *pieces);
+    size_t start = vg_proto_sink_at(&e->out);
+    unsigned next = 0;
+    int r = vg_proto_enter(e, '{', '}');
+    while (r > 0) {
+        int i = take_key(e, t, next);
+        if (VG_UNLIKELY(i < 0))
+            return i;
+        size_t at = vg_proto_sink_at(&e->out);
+        r = i == t->n ? vg_proto_skip_value(e) : put_field(e, &t->fields[i]);
+        if (i < t->n) {
+            pieces[i] = (struct piece){at, vg_proto_sink_at(&e->out) - at};
+            next = (unsigned)i + 1;
+        }
+        if (VG_LIKELY(r == 0))
+            r = vg_proto_next(e, '}');
+    }
+    if (r < 0)
+        return r;
+    struct vg_proto_sink s;
+    vg_buf_clear(e->order);
+    vg_proto_sink_open(&s, e->order);
+    r = put_part(e, &s, t, &t->parts[0], pieces);
+    e->order->n = vg_proto_sink_at(&s);
+    if (e->out.o)
+        e->out.o = e->out.buf->p + start;
+    return r;
+}
+
+static int take_order(struct vg_proto_encode *e, bool with_length)
+{
+    size_t n = e->order->n;
+    if (n > VG_PROTO_MESSAGE_MAX)
+        return VIGIL_E_TOO_LARGE;
+    int r = vg_proto_sink_room(&e->out, n + VG_PROTO_VARINT_MAX);
+    if (r < 0)
+        return r;
+    if (with_length)
+        e->out.o = vg_proto_write_varint(e->out.o, n);
+    if (n)
+        memcpy(e->out.o, e->order->p, n);
+    e->out.o += n;
+    return 0;
+}
+
+/* ---- objects ---- */
+
+static int put_disordered(struct vg_proto_encode *e, const struct vg_schema_type *t,
+                          bool with_length)
+{
+    int r = put_pieces(e, t);
+    return r < 0 ? r : take_order(e, with_length);
+}
+
+int vg_proto_put_object(struct vg_proto_encode *e, const struct vg_schema_type *t)
+{
+    if (e->depth == VG_PROTO_DEPTH_MAX)
+        return VIGIL_E_JSON_DEPTH;
+    if (t->n > VG_PROTO_FIELDS_MAX)
+        return VIGIL_E_INTERNAL;
+    e->depth++;
+    int r = 1;
+    if (t->is_straight) {
+        const char *from = e->p;
+        size_t at = vg_proto_begin(&e->out);
+        r = put_straight(e, t);
+        if (r == 0)
+            r = vg_proto_end(&e->out, at);
+        if (r > 0) {
+            e->p = from;
+            e->out.o = e->out.buf->p + at;
+        }
+    }
+    if (r > 0)
+        r = put_disordered(e, t, true);
+    e->depth--;
+    return r;
+}
+
+/* The metadata of the object itself, where the revision goes. */
+static const struct vg_schema_field *find_revision(const struct vg_schema_type *t)
+{
+    const struct vg_schema_field *m = vg_schema_field(t, VG_SLICE_LIT("metadata"));
+    if (!m || m->value != VG_SCHEMA_TYPE)
+        return NULL;
+    return vg_schema_field(m->type, VG_SLICE_LIT("resourceVersion"));
+}
+
+static int put_root(struct vg_proto_encode *e, const struct vg_schema_type *t)
+{
+    e->depth = 1;
+    const char *from = e->p;
+    size_t at = vg_proto_sink_at(&e->out);
+    int r = t->is_straight ? put_straight(e, t) : 1;
+    if (r > 0) {
+        e->p = from;
+        if (e->out.o)
+            e->out.o = e->out.buf->p + at;
+        r = put_disordered(e, t, false);
+    }
+    if (r == 0 && e->p != e->end)
+        r = VIGIL_E_JSON_SYNTAX;
+    return r;
+}
+
+int vg_proto_encode(struct vg_proto_encoder *encoder, const struct vg_schema_type *type,
+                    struct vg_slice json, struct vg_slice revision, struct vg_buf *out)
+{
+    struct vg_proto_encode e = {
+        .p = json.p, .end = json.p + json.n, .order = &encoder->order, .revision = revision};
+    if (type->n > VG_PROTO_FIELDS_MAX)
+        return VIGIL_E_INTERNAL;
+    if (revision.n)
+        e.in_revision = find_revision(type);
+    size_t was = out->n;
+    /* Protobuf is shorter than JSON but for what is always there. */
+    int r = vg_buf_reserve(out, json.n / 4 * 3 + 64);
+    if (r < 0)
+        return r;
+    vg_proto_sink_open(&e.out, out);
+    r = put_root(&e, type);
+    out->n = r < 0 ? was : vg_proto_sink_at(&e.out);
+    return r;
+}
