@@ -93,7 +93,7 @@ int vg_admit_verdict(const struct vg_admit *a, const struct vg_kind *kind, struc
     if (!cause)
         return VIGIL_E_INVALID;
     *cause = (struct vg_cause){.reason = "NamespaceTerminating",
-                                   .field = VG_SLICE_LIT("metadata.namespace")};
+                               .field = VG_SLICE_LIT("metadata.namespace")};
     if (vg_arena_printf(arena, &cause->message, "namespace %.*s is being terminated",
                         VG_SLICE_ARG(a->ns)) == 0) {
         ret_status->causes = cause;

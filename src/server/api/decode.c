@@ -6,6 +6,9 @@
 
 #include "gojson.h"
 #include "object/quote.h"
+#include "server/kinds/types.h"
+#include "server/schema/decode.h"
+#include "server/schema/default.h"
 #include "status_int.h"
 #include "write.h"
 #include "yaml/yaml.h"
@@ -274,20 +277,31 @@ static int set_type(struct vg_arena *a, struct vg_json *root, const struct vg_bo
                                         vg_json_string_ref(api_version));
 }
 
-/* Metadata and members of a tree whose type is known to be right. */
-static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_body_type *type,
-                      struct vg_json *unknown, struct vg_body *ret, struct vg_status *status)
+static const struct vg_schema_type *schema_of(const struct vg_body_type *type)
 {
     const struct vg_kind *kind = vg_kind_find_kind(
         vg_slice_str(type->group), vg_slice_str(type->version), vg_slice_str(type->kind));
-    int err =
-        vg_meta_read(a, vg_json_get_str(root, "metadata"), type->kind, &ret->meta, unknown, status);
-    if (err == 0 && kind)
-        err = vg_members_read(a, root, kind, unknown, status);
+    return kind ? vg_kind_type(kind)
+                : vg_schema_find(vg_slice_str(type->group), vg_slice_str(type->version),
+                                 vg_slice_str(type->kind));
+}
+
+/* A tree whose type is known to be right: its fields, its defaults, its order, its metadata. */
+static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_body_type *type,
+                      struct vg_json *unknown, struct vg_body *ret, struct vg_status *status)
+{
+    const struct vg_schema_type *schema = schema_of(type);
+    int err = schema ? vg_schema_decode(a, schema, root, unknown, status) : 0;
     if (err == 0)
         err = set_type(a, root, type);
+    if (err == 0 && schema)
+        err = vg_schema_default(a, schema, root);
+    if (err == 0 && schema)
+        err = vg_schema_arrange(a, schema, root, root);
+    if (err == 0)
+        err = vg_meta_read(a, vg_json_get_str(root, "metadata"), type->kind, &ret->meta,
+                           schema ? NULL : unknown, status);
     ret->root = root;
-    ret->source = (struct vg_slice){0};
     return err;
 }
 
@@ -424,8 +438,6 @@ static int read_tree(struct decoding *d, struct vg_json *root, enum vg_fields_mo
         err = tell_oddities(d, mode);
     if (err == -ENOMEM)
         vg_status_no_memory(d->status);
-    if (mode != VG_FIELDS_IGNORE && d->dups.n == 0 && !d->is_yaml)
-        ret->source = d->text;
     return err;
 }
 

@@ -5,6 +5,9 @@
 
 #include <errno.h>
 
+#include "server/kinds/rules/rules.h"
+#include "server/kinds/types.h"
+#include "server/schema/decode.h"
 #include "status_int.h"
 #include "strconv.h"
 #include "json/lookup.h"
@@ -41,17 +44,18 @@ int vg_json_top_copy(struct vg_arena *a, const struct vg_json *v, struct vg_json
     return 0;
 }
 
-enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m,
-                               struct vg_slice source)
+enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m)
 {
-    struct vg_json meta;
+    struct vg_json meta, arranged;
     struct vg_status why = {.err = 0};
     int err = vg_meta_write(&c->scratch, m, &meta);
     if (err == 0)
         err = vg_json_object_set(&c->scratch, root, VG_SLICE_LIT("metadata"), meta);
+    if (err == 0)
+        err = vg_schema_arrange(&c->scratch, vg_kind_type(c->kind), root, &arranged);
     if (err < 0)
         return vg_change_refuse(c, err);
-    err = vg_obj_seal_from(c->kind->fields, root, source, &c->call->loop->sealed, &why);
+    err = vg_obj_seal(c->kind->fields, &arranged, &c->call->loop->sealed, &why);
     if (err == 0)
         return VG_CHANGE_PUT;
     if (err == -ENOMEM)
@@ -62,12 +66,52 @@ enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const 
     return VG_CHANGE_FAIL;
 }
 
+/* A write of the status has rules of its own. */
+static bool is_of_status(const struct vg_change *c)
+{
+    const struct vg_kind_sub *sub = c->call->ask->target->sub;
+    return sub && sub->type == VG_SUB_STATUS;
+}
+
+int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_json *old)
+{
+    const struct vg_rules *rules = vg_rules_of(c->kind);
+    vg_rules_prepare_fn *prepare = !rules            ? NULL
+                                   : is_of_status(c) ? rules->prepare_status
+                                                     : rules->prepare;
+    if (!prepare)
+        return 0;
+    /* Arranged it shares no list or object with the body, which must stay as it is. */
+    struct vg_json own;
+    int err = vg_schema_arrange(&c->scratch, vg_kind_type(c->kind), root, &own);
+    if (err == 0)
+        err = prepare(&c->scratch, &own, old);
+    if (err == 0)
+        *root = own;
+    return err;
+}
+
+void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struct vg_json *root,
+                     const struct vg_json *old)
+{
+    const struct vg_rules *rules = vg_rules_of(c->kind);
+    struct vg_check check = {.errors = e, .arena = e->arena};
+    struct vg_at at = vg_at_root(root);
+    if (!rules)
+        return;
+    if (!old && rules->check)
+        rules->check(&check, &at);
+    else if (old && is_of_status(c) && rules->check_status)
+        rules->check_status(&check, &at, old);
+    else if (old && !is_of_status(c) && rules->check_update)
+        rules->check_update(&check, &at, old);
+}
+
 int vg_change_load(struct vg_change *c, struct vg_body *ret_cur)
 {
     struct vg_json_opts opts = {.scratch = &c->call->loop->scratch, .max_depth = VG_JSON_DEPTH_MAX};
     struct vg_status why;
-    ret_cur->source = vg_rec_value(c->cur);
-    int err = vg_json_parse(&c->scratch, ret_cur->source, &opts, &ret_cur->root, &why);
+    int err = vg_json_parse(&c->scratch, vg_rec_value(c->cur), &opts, &ret_cur->root, &why);
     if (err == 0)
         err = vg_meta_read(&c->scratch, vg_json_get_str(ret_cur->root, "metadata"), c->kind->kind,
                            &ret_cur->meta, NULL, &why);
@@ -160,11 +204,14 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
         err = vg_stamp_string_data(&c->scratch, &root);
     if (err == 0)
         err = stamp_status(c, &root);
+    if (err == 0)
+        err = vg_change_prepare(c, &root, NULL);
     if (err < 0)
         return vg_change_refuse(c, err);
     struct vg_field_errors e = {.arena = &c->call->ask->arena};
     vg_meta_check(&e, &m, c->kind, false);
     vg_meta_check_finalizers(&e, &m);
+    vg_change_check(c, &e, &root, NULL);
     if (c->kind->name_max && m.name.n > c->kind->name_max)
         vg_field_invalid(&e, "metadata.name", vg_api_quote(e.arena, m.name),
                          "must be no more than %u characters", c->kind->name_max);
@@ -180,7 +227,7 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
     }
     if (vg_obj_key_make(vg_slice_str(c->kind->prefix), c->ns, c->name, &c->key) < 0)
         return vg_change_refuse(c, VIGIL_E_KEY_INVALID);
-    return vg_change_seal(c, &root, &m, body->source);
+    return vg_change_seal(c, &root, &m);
 }
 
 /* ---- secrets ---- */

@@ -9,6 +9,13 @@ enum vg_verdict vg_change_refuse(struct vg_change *c, int err);
 /* FAIL with a 422 about the kind. */
 enum vg_verdict vg_change_invalid(struct vg_change *c, struct vg_slice name,
                                   const struct vg_field_errors *e);
+/* What the kind's rules set in an object; old: what is stored, or NULL. root is a top copy.
+ * -ENOMEM. */
+VG_CHECK int vg_change_prepare(struct vg_change *c, struct vg_json *root,
+                               const struct vg_json *old);
+/* What they refuse; likewise. */
+void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struct vg_json *root,
+                     const struct vg_json *old);
 /* An object whose members may be set, added and removed without touching v; it is of no source any
  * more, its members still are. -ENOMEM. */
 VG_CHECK int vg_json_top_copy(struct vg_arena *a, const struct vg_json *v, struct vg_json *ret);

@@ -82,8 +82,9 @@ static enum vg_sub_type mode_of(const struct vg_change *c)
 
 /* The checks of every update, then those of the kind: what both find is told twice, as there. */
 static enum vg_verdict check(struct vg_change *c, const struct vg_json *root,
-                             const struct vg_meta *m, const struct vg_meta *old)
+                             const struct vg_meta *m, const struct vg_body *cur)
 {
+    const struct vg_meta *old = &cur->meta;
     struct vg_field_errors e = {.arena = &c->call->ask->arena};
     vg_meta_check(&e, m, c->kind, true);
     vg_meta_check_update(&e, m, old);
@@ -96,6 +97,7 @@ static enum vg_verdict check(struct vg_change *c, const struct vg_json *root,
     if (mode_of(c) == VG_SUB_FINALIZE)
         vg_meta_check_spec_finalizers(&e,
                                       vg_json_get_str(vg_json_get_str(root, "spec"), "finalizers"));
+    vg_change_check(c, &e, root, cur->root);
     if (e.n == 0 && !e.failed)
         return VG_CHANGE_PUT;
     return vg_change_invalid(c, m->name, &e);
@@ -171,10 +173,10 @@ static bool is_gone(const struct vg_change *c, const struct vg_json *root, const
 
 /* Sealed; and then: is it to be written at all? */
 static enum vg_verdict settle(struct vg_update *w, struct vg_json *root, const struct vg_meta *m,
-                              struct vg_slice source, const struct vg_body *cur)
+                              const struct vg_body *cur)
 {
     struct vg_change *c = &w->change;
-    enum vg_verdict verdict = vg_change_seal(c, root, m, source);
+    enum vg_verdict verdict = vg_change_seal(c, root, m);
     if (verdict != VG_CHANGE_PUT)
         return verdict;
     if (is_gone(c, root, m, &cur->meta)) {
@@ -185,8 +187,7 @@ static enum vg_verdict settle(struct vg_update *w, struct vg_json *root, const s
         return err < 0 ? vg_change_refuse(c, err) : VG_CHANGE_DELETE;
     }
     struct vg_slice value = vg_buf_slice(&c->call->loop->sealed.value);
-    bool is_same = vg_slice_eq(value, vg_rec_value(c->cur)) || !differs(root, cur->root);
-    return is_same ? VG_CHANGE_NONE : VG_CHANGE_PUT;
+    return vg_slice_eq(value, vg_rec_value(c->cur)) ? VG_CHANGE_NONE : VG_CHANGE_PUT;
 }
 
 enum vg_verdict vg_update_apply(struct vg_update *w, const struct vg_body *next,
@@ -199,12 +200,13 @@ enum vg_verdict vg_update_apply(struct vg_update *w, const struct vg_body *next,
         return VG_CHANGE_FAIL;
     keep_meta(&m, &cur->meta);
     int err = merge(c, next, cur, &m, &root);
+    if (err == 0)
+        err = vg_change_prepare(c, &root, cur->root);
     if (err < 0)
         return vg_change_refuse(c, err);
     count_generation(c, &root, &m, cur);
-    enum vg_verdict verdict = check(c, &root, &m, &cur->meta);
-    struct vg_slice source = mode_of(c) == VG_SUB_STATUS ? cur->source : next->source;
-    return verdict == VG_CHANGE_PUT ? settle(w, &root, &m, source, cur) : verdict;
+    enum vg_verdict verdict = check(c, &root, &m, cur);
+    return verdict == VG_CHANGE_PUT ? settle(w, &root, &m, cur) : verdict;
 }
 
 /* ---- the verb ---- */

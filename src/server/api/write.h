@@ -50,9 +50,8 @@ struct vg_body_type {
 struct vg_body_type vg_body_type_of(const struct vg_target *t);
 
 struct vg_body {
-    struct vg_json *root; /* an object; kind and apiVersion are right */
+    struct vg_json *root; /* an object: decoded, defaulted, in the order that is printed */
     struct vg_meta meta;
-    struct vg_slice source; /* the text that root is of, for sealing (canonical.h); or empty */
 };
 /* The request's body as an object of a type: JSON or YAML by its Content-Type. What is wrong in a
  * harmless way is warned of, or refused, as the mode says. 0, or VIGIL_E_INVALID with the Status
@@ -66,11 +65,6 @@ VG_CHECK int vg_body_read(struct vg_api_call *call, const struct vg_body_type *t
 VG_CHECK int vg_body_check(struct vg_arena *a, struct vg_json *root,
                            const struct vg_body_type *type, struct vg_json *unknown,
                            struct vg_body *ret, struct vg_status *reterr_status);
-/* The members of a kind's object: the unknown ones are dropped, and told like that; types are
- * checked (members.c). Likewise. */
-VG_CHECK int vg_members_read(struct vg_arena *a, struct vg_json *root, const struct vg_kind *kind,
-                             struct vg_json *unknown, struct vg_status *reterr_status);
-
 enum vg_body_format { VG_BODY_JSON, VG_BODY_YAML, VG_BODY_PROTOBUF };
 /* By the Content-Type; missing is JSON. 0: JSON or YAML; VIGIL_E_INVALID with the 415. */
 VG_CHECK int vg_body_format(struct vg_api_call *call, enum vg_body_format *ret,
@@ -150,9 +144,8 @@ extern const struct vg_api_op vg_change_op;
 
 /* ---- stamping (stamp.c) ---- */
 
-/* The object with this metadata, sealed; PUT or FAIL. source: of which members of root may be. */
-enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m,
-                               struct vg_slice source);
+/* The object with this metadata, sealed; PUT or FAIL. */
+enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m);
 /* What is stored, as a tree in scratch; 0, or negative with the status set. */
 VG_CHECK int vg_change_load(struct vg_change *c, struct vg_body *ret_cur);
 /* A new object: stamps, checks and seals it. Its name is in c->name afterwards. */

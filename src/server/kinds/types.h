@@ -10,4 +10,8 @@
 const struct vg_schema_type *vg_schema_find(struct vg_slice group, struct vg_slice version,
                                             struct vg_slice name);
 
+struct vg_kind;
+/* The type of a kind's objects; never NULL. */
+const struct vg_schema_type *vg_kind_type(const struct vg_kind *kind);
+
 #endif

@@ -7,14 +7,16 @@
 #include "check.h"
 #include "server/kinds/kinds.h"
 
+typedef int vg_rules_prepare_fn(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
+
 /* All may be NULL. Metadata is checked by others, before. */
 struct vg_rules {
     const char *group, *kind;
     /* What the server sets or drops in an object before it is checked; old: what is stored, NULL at
      * a create. `obj` may be changed, old not. 0, -ENOMEM. */
-    int (*prepare)(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
+    vg_rules_prepare_fn *prepare;
     /* The same for a write of its status. */
-    int (*prepare_status)(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
+    vg_rules_prepare_fn *prepare_status;
     void (*check)(struct vg_check *c, const struct vg_at *obj);
     /* All that is checked at an update; most call `check` too, at the place where the original
      * does. */
