@@ -321,6 +321,27 @@ static void a_large_answer_arrives_whole(void **state)
     assert_int_equal(x, 1500000);
 }
 
+/* The last records of an answer are the ones that a full socket keeps waiting: the connection is
+ * not closed before they have left. */
+static void the_end_of_an_answer_waits_for_a_full_socket(void **state)
+{
+    struct tls_test *t = *state;
+    for (int n = 40000; n < 500000; n += 23000) {
+        char text[100];
+        snprintf(text, sizeof text, "GET /big?%d HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+                 n);
+        dial(t, NULL, H1);
+        assert_int_equal(shake(t), 1);
+        say(t, text);
+        net_turns(&t->net, 20);
+        int x = 0;
+        for (const char *got = hear(t, NULL); *got; got++)
+            x += *got == 'x';
+        assert_int_equal(x, n);
+        hang_up(t);
+    }
+}
+
 /* Counts records of application data that arrive. */
 static int n_records;
 static void count_records(int write, int version, int type, const void *p, size_t n, SSL *ssl,
@@ -599,6 +620,7 @@ int main(void)
         T(reloading_changes_what_is_shown),
         T(bad_files_are_named),
         T(a_large_answer_arrives_whole),
+        T(the_end_of_an_answer_waits_for_a_full_socket),
         T(events_of_one_turn_share_a_record),
         T(a_reader_that_comes_back_gets_the_same_bytes),
         T(slow_handshakes_are_cut),
