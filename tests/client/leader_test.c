@@ -9,8 +9,6 @@
 
 #include "vigil/leader.h"
 
-static const char *binary;
-
 struct candidate {
     struct vigil_client *c;
     struct vigil_leader *l;
@@ -141,21 +139,6 @@ static void times_that_make_no_sense_are_refused(void **state)
     vigil_client_free(c);
 }
 
-static int set_up(void **state)
-{
-    static struct server s;
-    s = (struct server){.binary = binary, .dir = vg_test_tmpdir()};
-    server_start(&s);
-    *state = &s;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    server_end(*state);
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -165,7 +148,7 @@ int main(int argc, char **argv)
     };
     if (argc != 2)
         return 2;
-    binary = argv[1];
+    server_binary = argv[1];
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, server_set_up, server_tear_down);
 }

@@ -160,7 +160,8 @@ int main(int argc, char **argv)
     struct vigil_error err = {0};
     struct vigil_client_opts o = VIGIL_INIT(struct vigil_client_opts);
     o.mode = VIGIL_OWN_LOOP;
-    o.qps = getenv("PROBE_QPS") ? strtod(getenv("PROBE_QPS"), NULL) : -1;
+    const char *qps = getenv("PROBE_QPS");
+    o.qps = qps ? strtod(qps, NULL) : -1;
     o.burst = 1;
     setlinebuf(stdout);
     vg_fake_clock_init(&now);

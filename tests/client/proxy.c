@@ -3,11 +3,13 @@
 #include "proxy.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,7 +23,9 @@ struct pair {
 
 struct proxy {
     int listener;
-    uint16_t port, to_port;
+    uint16_t port;
+    struct sockaddr_storage to;
+    socklen_t to_n;
     _Atomic bool is_closed, is_over;
     pthread_t acceptor;
     pthread_mutex_t mu;
@@ -123,11 +127,10 @@ static void *accept_all(void *arg)
     struct proxy *p = arg;
     int client;
     while ((client = accept(p->listener, NULL, NULL)) >= 0) {
-        struct sockaddr_in to = address(p->to_port);
-        int server = socket(AF_INET, SOCK_STREAM, 0);
+        int server = socket(p->to.ss_family, SOCK_STREAM, 0);
         must(server >= 0, "socket");
         if (p->is_closed || p->is_over ||
-            connect(server, (struct sockaddr *)&to, sizeof(to)) != 0) {
+            connect(server, (struct sockaddr *)&p->to, p->to_n) != 0) {
             reset(client);
             close(server);
         } else {
@@ -137,13 +140,24 @@ static void *accept_all(void *arg)
     return NULL;
 }
 
-struct proxy *proxy_new(uint16_t to_port)
+static void find_target(struct proxy *p, const char *host, uint16_t port)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    char service[8];
+    snprintf(service, sizeof(service), "%u", port);
+    must(getaddrinfo(host, service, &hints, &found) == 0, host);
+    memcpy(&p->to, found->ai_addr, found->ai_addrlen);
+    p->to_n = found->ai_addrlen;
+    freeaddrinfo(found);
+}
+
+struct proxy *proxy_new(const char *to_host, uint16_t to_port)
 {
     struct proxy *p = calloc(1, sizeof(*p));
     struct sockaddr_in a = address(0);
     socklen_t n = sizeof(a);
     must(p != NULL, "memory");
-    p->to_port = to_port;
+    find_target(p, to_host, to_port);
     p->listener = socket(AF_INET, SOCK_STREAM, 0);
     must(p->listener >= 0 && bind(p->listener, (struct sockaddr *)&a, n) == 0 &&
              listen(p->listener, 64) == 0 &&

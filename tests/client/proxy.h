@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct proxy;
-struct proxy *proxy_new(uint16_t to_port);
+struct proxy *proxy_new(const char *to_host, uint16_t to_port);
 void proxy_free(struct proxy *p);
 uint16_t proxy_port(const struct proxy *p);
 /* Every connection ends by a reset; new ones are accepted. */

@@ -8,8 +8,6 @@
 
 #include "vigil/recorder.h"
 
-static const char *binary;
-
 struct tally {
     size_t n;      /* events with the reason */
     int64_t count; /* all of them together */
@@ -90,21 +88,6 @@ static void equal_events_are_counted_and_similar_ones_combined(void **state)
     vigil_client_free(c);
 }
 
-static int set_up(void **state)
-{
-    static struct server s;
-    s = (struct server){.binary = binary, .dir = vg_test_tmpdir()};
-    server_start(&s);
-    *state = &s;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    server_end(*state);
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -112,7 +95,7 @@ int main(int argc, char **argv)
     };
     if (argc != 2)
         return 2;
-    binary = argv[1];
+    server_binary = argv[1];
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, server_set_up, server_tear_down);
 }

@@ -1,9 +1,13 @@
 /* vigild_reflector_test.c - transport and reflector against the real vigild: TLS with client
  * certificates, HTTP/2, writes, restarts. Called with the path of vigild. */
-#include "vigild_process.h"
+#include "world.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/lock.h"
@@ -101,21 +105,6 @@ static struct vigil_reflector *reflect(struct vigil_client *c, struct mirror *m,
 
 /* ---- the server's side ---- */
 
-static struct vigil_client *connect_to(struct vigild *v, enum vigil_loop_mode mode)
-{
-    struct vigil_config *config = NULL;
-    struct vigil_client *c = NULL;
-    struct vigil_error err = {0};
-    if (vigil_config_load(v->kubeconfig, NULL, &config, &err) < 0)
-        fail_msg("%s", err.message);
-    struct vigil_client_opts o = VIGIL_INIT(struct vigil_client_opts);
-    o.qps = -1;
-    o.mode = mode;
-    assert_int_equal(vigil_client_new(config, &o, &c, &err), 0);
-    vigil_config_free(config);
-    return c;
-}
-
 static void nap(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
@@ -184,10 +173,9 @@ static void mirror_done(struct mirror *m)
 
 static void the_verbs_work(void **state)
 {
-    struct vigild v;
-    vigild_init(&v, binary, *state);
-    vigild_start(&v);
-    struct vigil_client *c = connect_to(&v, VIGIL_OWN_LOOP);
+    struct server v = {.binary = binary, .dir = *state};
+    server_start(&v);
+    struct vigil_client *c = server_client(&v, v.port, VIGIL_OWN_LOOP);
     const struct vigil_object *o = NULL;
     struct vigil_error err = {0};
     static const char JSON[] =
@@ -209,16 +197,15 @@ static void the_verbs_work(void **state)
     assert_int_equal(vigil_delete(c, &vigil_configmaps, "default", "a", NULL, &err), 0);
     assert_int_equal(vigil_read(c, &vigil_configmaps, "default", "a", &o, &err), VIGIL_E_NOT_FOUND);
     vigil_client_free(c);
-    vigild_kill(&v, SIGTERM);
+    server_end(&v);
 }
 
 static void strangers_and_wrong_authorities_are_told_why(void **state)
 {
-    struct vigild v;
-    vigild_init(&v, binary, *state);
-    vigild_start(&v);
+    struct server v = {.binary = binary, .dir = *state};
+    server_start(&v);
     char url[64];
-    snprintf(url, sizeof(url), "https://127.0.0.1:%d", v.port);
+    snprintf(url, sizeof(url), "https://127.0.0.1:%u", v.port);
     struct vigil_config_opts o = VIGIL_INIT(struct vigil_config_opts);
     o.server = url;
     for (int i = 0; i < 2; i++) {
@@ -237,17 +224,16 @@ static void strangers_and_wrong_authorities_are_told_why(void **state)
         vigil_client_free(c);
         vigil_config_free(config);
     }
-    vigild_kill(&v, SIGTERM);
+    server_end(&v);
 }
 
 static void reflectors_follow_writes_and_restarts(void **state)
 {
-    struct vigild v;
-    vigild_init(&v, binary, *state);
-    vigild_start(&v);
-    struct vigil_client *c = connect_to(&v, VIGIL_OWN_THREAD);
+    struct server v = {.binary = binary, .dir = *state};
+    server_start(&v);
+    struct vigil_client *c = server_client(&v, v.port, VIGIL_OWN_THREAD);
     /* The mirrors' locks are held while lists are compared: not on the loop that fills them. */
-    struct vigil_client *watcher = connect_to(&v, VIGIL_OWN_THREAD);
+    struct vigil_client *watcher = server_client(&v, v.port, VIGIL_OWN_THREAD);
     struct mirror streamed, listed;
     struct vigil_reflector *a = reflect(watcher, &streamed, false);
     struct vigil_reflector *b = reflect(watcher, &listed, true);
@@ -258,8 +244,11 @@ static void reflectors_follow_writes_and_restarts(void **state)
         for (int i = 0; i < 60; i++)
             write_something(c, &rng);
         if (round % 2 == 1) {
-            vigild_kill(&v, vg_rng_below(&rng, 2) ? SIGKILL : SIGTERM);
-            vigild_start(&v);
+            if (vg_rng_below(&rng, 2))
+                server_kill(&v);
+            else
+                server_end(&v);
+            server_start(&v);
             continue; /* writes go on at once */
         }
         wait_same(c, &streamed);
@@ -273,17 +262,16 @@ static void reflectors_follow_writes_and_restarts(void **state)
     vigil_client_free(c);
     mirror_done(&streamed);
     mirror_done(&listed);
-    vigild_kill(&v, SIGTERM);
+    server_end(&v);
 }
 
 static void many_reflectors_share_a_connection(void **state)
 {
     enum { N = 150 };
-    struct vigild v;
-    vigild_init(&v, binary, *state);
-    vigild_start(&v);
-    struct vigil_client *c = connect_to(&v, VIGIL_OWN_THREAD);
-    struct vigil_client *watcher = connect_to(&v, VIGIL_OWN_THREAD);
+    struct server v = {.binary = binary, .dir = *state};
+    server_start(&v);
+    struct vigil_client *c = server_client(&v, v.port, VIGIL_OWN_THREAD);
+    struct vigil_client *watcher = server_client(&v, v.port, VIGIL_OWN_THREAD);
     struct mirror *m = calloc(N, sizeof(*m));
     struct vigil_reflector *r[N];
     struct vg_rng rng;
@@ -303,7 +291,7 @@ static void many_reflectors_share_a_connection(void **state)
     free(m);
     vigil_client_free(watcher);
     vigil_client_free(c);
-    vigild_kill(&v, SIGTERM);
+    server_end(&v);
 }
 
 #define WITH_DIR(name)                                                                             \

@@ -1,6 +1,6 @@
-/* world.h - vigild as a process that can be killed and started again, and a follower: an informer
- * with a handler that keeps a model of its own from what it is told. What cannot be done ends the
- * test. */
+/* world.h - a server that can be killed and started again, vigild or another behind a kubeconfig,
+ * and a follower: an informer with a handler that keeps a model of its own from what it is told.
+ * What cannot be done ends the test. */
 #ifndef VG_TESTS_CLIENT_WORLD_H
 #define VG_TESTS_CLIENT_WORLD_H
 
@@ -14,11 +14,18 @@ struct server {
     const char *binary, *dir;
     pid_t pid;
     uint16_t port; /* the same after each start */
+    char host[256];
+    /* Another server: where it is, and a program that takes "start" and "kill" (NULL: it runs). */
+    const char *kubeconfig, *control;
 };
 void server_start(struct server *s);
 void server_kill(struct server *s); /* SIGKILL */
 void server_end(struct server *s);  /* SIGTERM; it must end well */
-/* As administrator, through this port. */
+/* cmocka's fixtures for a whole group: *state is a server, vigild as server_binary says. */
+extern const char *server_binary;
+int server_set_up(void **state);
+int server_tear_down(void **state);
+/* As administrator, through this port of 127.0.0.1. */
 struct vigil_client *server_client(const struct server *s, uint16_t port,
                                    enum vigil_loop_mode mode);
 

@@ -143,6 +143,50 @@ static void s43_and_s47_a_broken_watch_hides_changes(void **state)
 
 /* ---- memory ---- */
 
+static void fail_on_two(void *arg, const struct vigil_object *o,
+                        void (*emit)(void *emit_arg, struct vigil_text value), void *emit_arg)
+{
+    (void)arg;
+    if (vigil_text_is(vigil_object_name(o), "two"))
+        vg_alloc_fail_at(1, 0);
+    emit(emit_arg, vigil_object_name(o));
+    vg_alloc_fail_at(0, 0);
+}
+
+static void note_error(void *arg, const struct vigil_error *err)
+{
+    *(int *)arg = err->code;
+}
+
+static void s44_of_a_batch_one_fails(void **state)
+{
+    (void)state;
+    struct rig g;
+    struct notebook b;
+    int code = 0;
+    struct vigil_index index = {"name", fail_on_two, NULL};
+    struct vigil_informer_opts opts = VIGIL_INIT(struct vigil_informer_opts);
+    opts.indexes = &index;
+    opts.n_indexes = 1;
+    opts.on_error = note_error;
+    opts.arg = &code;
+    rig_up(&g, VIGIL_OWN_LOOP, true, &opts);
+    struct vigil_handler h = notebook_handler(&b);
+    b.store = vigil_informer_store(g.i);
+    rig_handle(&g, &h);
+    assert_int_equal(rig_list(&g, "", "1"), 0);
+    rig_settle(&g);
+    assert_int_equal(rig_event(&g, "one@2"), 0);
+    assert_int_equal(rig_event(&g, "two@3"), 0);
+    assert_int_equal(rig_event(&g, "three@4"), 0);
+    rig_settle(&g);
+    notebook_expect(&b, "synced +one@2 +three@4");
+    assert_int_equal(code, VIGIL_E_MEMORY);
+    assert_true(g.i->restart.armed); /* and a list will bring what was lost */
+    rig_down(&g);
+    notebook_done(&b);
+}
+
 /* A server with a past: {a@1, b@1}, then a@2, +c@3, -b@4. Who watches from 1 is told of it; whoever
  * lists after somebody has watched gets the outcome. */
 struct past {
@@ -276,6 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(s48_a_refused_list_is_told),
         cmocka_unit_test(s43_and_s47_a_broken_watch_hides_changes),
+        cmocka_unit_test(s44_of_a_batch_one_fails),
         cmocka_unit_test(every_allocation_of_the_way_may_fail),
         cmocka_unit_test(so_it_may_by_key),
     };

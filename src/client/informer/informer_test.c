@@ -376,50 +376,6 @@ static void by_key_the_queue_must_be_empty(void **state)
 
 /* ---- memory ---- */
 
-static void fail_on_two(void *arg, const struct vigil_object *o,
-                        void (*emit)(void *emit_arg, struct vigil_text value), void *emit_arg)
-{
-    (void)arg;
-    if (vigil_text_is(vigil_object_name(o), "two"))
-        vg_alloc_fail_at(1, 0);
-    emit(emit_arg, vigil_object_name(o));
-    vg_alloc_fail_at(0, 0);
-}
-
-static void note_error(void *arg, const struct vigil_error *err)
-{
-    *(int *)arg = err->code;
-}
-
-static void s44_of_a_batch_one_fails(void **state)
-{
-    (void)state;
-    struct rig g;
-    struct notebook b;
-    int code = 0;
-    struct vigil_index index = {"name", fail_on_two, NULL};
-    struct vigil_informer_opts opts = VIGIL_INIT(struct vigil_informer_opts);
-    opts.indexes = &index;
-    opts.n_indexes = 1;
-    opts.on_error = note_error;
-    opts.arg = &code;
-    rig_up(&g, VIGIL_OWN_LOOP, true, &opts);
-    struct vigil_handler h = notebook_handler(&b);
-    b.store = vigil_informer_store(g.i);
-    rig_handle(&g, &h);
-    assert_int_equal(rig_list(&g, "", "1"), 0);
-    rig_settle(&g);
-    assert_int_equal(rig_event(&g, "one@2"), 0);
-    assert_int_equal(rig_event(&g, "two@3"), 0);
-    assert_int_equal(rig_event(&g, "three@4"), 0);
-    rig_settle(&g);
-    notebook_expect(&b, "synced +one@2 +three@4");
-    assert_int_equal(code, VIGIL_E_MEMORY);
-    assert_true(g.i->restart.armed); /* and a list will bring what was lost */
-    rig_down(&g);
-    notebook_done(&b);
-}
-
 static void count_add(void *arg, const struct vigil_object *o, bool is_initial)
 {
     (void)o;
@@ -501,7 +457,6 @@ int main(void)
         cmocka_unit_test(events_of_one_object_that_wait_are_merged),
         cmocka_unit_test(waiting_turns_the_loop),
         cmocka_unit_test(by_key_the_queue_must_be_empty),
-        cmocka_unit_test(s44_of_a_batch_one_fails),
         cmocka_unit_test(without_memory_nothing_is_half_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
