@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Replay recorded writes of a real kube-apiserver against a server and count what agrees.
 
-usage: replay.py SERVER VECTORS [--show N] [--only TEXT]
+usage: replay.py SERVER VECTORS [--show N] [--only TEXT] [--category NAME]
 
 SERVER is a program that prints "port N" and serves until its input ends (serve.c), or a port.
 VECTORS holds invalid/*.jsonl and patches/*.jsonl (their README says what a record is); VG_VECTORS
 in the environment takes its place. Each record's requests are sent, and the answer to the last one
 is compared after normalising what a server may choose: uids, times, revisions, generated names. A
 record that differs must fall into one of the CATEGORIES below, each of which names what is not
-built yet; any other difference is a failure. Fewer than AGREE_MIN that agree are one too.
+built yet; any other difference is a failure. --category shows the records of one of them ("all": of
+all). Fewer than AGREE_MIN that agree are one too.
 """
 import collections
 import glob
@@ -212,9 +213,11 @@ def only_metadata(v):
 # ---- running ----
 
 class Tally:
-    def __init__(self):
+    def __init__(self, wanted):
         self.by_file = collections.defaultdict(collections.Counter)
         self.failures = []
+        self.shown = []  # of the category that was asked for
+        self.wanted = wanted
 
     def add(self, name, record, want, got):
         status, warnings, answer = want
@@ -227,6 +230,8 @@ class Tally:
         self.by_file[name][why or "DIFFERS"] += 1
         if not why:
             self.failures.append((record["id"], record, want, got))
+        elif self.wanted in (why, "all"):
+            self.shown.append((record["id"], record, want, got))
 
 
 def warnings_of(record):
@@ -299,8 +304,8 @@ def make_namespace(client, name):
                 {"metadata": {"name": name}})
 
 
-def replay(vectors, client, only):
-    tally = Tally()
+def replay(vectors, client, only, wanted):
+    tally = Tally(wanted)
     make_namespace(client, NAMESPACE)
     make_namespace(client, "default")  # unless the server has made it
     for name, r in records(vectors + "/invalid/*.jsonl"):
@@ -324,7 +329,7 @@ def report(tally, show, only):
         total.update(counts)
         print(f"{name}: " + ", ".join(f"{k} {v}" for k, v in sorted(counts.items())))
     print("all: " + ", ".join(f"{k} {v}" for k, v in sorted(total.items())))
-    for rid, record, want, got in tally.failures[:show]:
+    for rid, record, want, got in (tally.failures + tally.shown)[:show]:
         print(f"--- {rid}: {record['method']} {record['path']}\n"
               f"  body {json.dumps(record.get('body'))[:300]}\n"
               f"  want {want[0]} {want[1]} {json.dumps(want[2])[:900]}\n"
@@ -336,6 +341,7 @@ def main():
     args = sys.argv[1:]
     show = int(args[args.index("--show") + 1]) if "--show" in args else 20
     only = args[args.index("--only") + 1] if "--only" in args else ""
+    wanted = args[args.index("--category") + 1] if "--category" in args else None
     vectors = os.environ.get("VG_VECTORS", args[1])
     if not os.path.isdir(vectors + "/invalid"):
         print(f"no vectors in {vectors}: nothing is replayed")
@@ -344,7 +350,7 @@ def main():
     if not args[0].isdigit():
         server = subprocess.Popen([args[0]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         args[0] = server.stdout.readline().split()[1]
-    tally = replay(vectors, Client(int(args[0])), only)
+    tally = replay(vectors, Client(int(args[0])), only, wanted)
     if server:
         server.stdin.close()
         if server.wait() != 0:
