@@ -17,7 +17,7 @@ SHIM ssize_t pwrite(int fd, const void *p, size_t n, off_t off)
 {
     struct iovec iov = {(void *)p, n};
     ssize_t len;
-    return vg_shim_write(fd, &iov, 1, off, &len) ? len : syscall(SYS_pwrite64, fd, p, n, off);
+    return vg_shim_write(fd, &iov, 1, off, 0, &len) ? len : syscall(SYS_pwrite64, fd, p, n, off);
 }
 
 SHIM ssize_t pwrite64(int fd, const void *p, size_t n, off64_t off)
@@ -28,7 +28,7 @@ SHIM ssize_t pwrite64(int fd, const void *p, size_t n, off64_t off)
 SHIM ssize_t pwritev(int fd, const struct iovec *iov, int n, off_t off)
 {
     ssize_t len;
-    return vg_shim_write(fd, iov, n, off, &len) ? len : syscall(SYS_pwritev, fd, iov, n, off, 0);
+    return vg_shim_write(fd, iov, n, off, 0, &len) ? len : syscall(SYS_pwritev, fd, iov, n, off, 0);
 }
 
 SHIM ssize_t pwritev64(int fd, const struct iovec *iov, int n, off64_t off)
@@ -39,7 +39,7 @@ SHIM ssize_t pwritev64(int fd, const struct iovec *iov, int n, off64_t off)
 SHIM ssize_t pwritev2(int fd, const struct iovec *iov, int n, off_t off, int flags)
 {
     ssize_t len;
-    if (flags == 0 && vg_shim_write(fd, iov, n, off, &len))
+    if ((flags & ~RWF_DSYNC) == 0 && vg_shim_write(fd, iov, n, off, flags, &len))
         return len;
     return syscall(SYS_pwritev2, fd, iov, n, off, 0, flags);
 }
@@ -53,7 +53,7 @@ SHIM ssize_t write(int fd, const void *p, size_t n)
 {
     struct iovec iov = {(void *)p, n};
     ssize_t len;
-    if (vg_shim_write(fd, &iov, 1, -1, &len))
+    if (vg_shim_write(fd, &iov, 1, -1, 0, &len))
         return len;
     return sanitizers_write ? sanitizers_write(fd, p, n) : syscall(SYS_write, fd, p, n);
 }
@@ -95,7 +95,7 @@ SHIM int close(int fd)
 SHIM ssize_t writev(int fd, const struct iovec *iov, int n)
 {
     ssize_t len;
-    return vg_shim_write(fd, iov, n, -1, &len) ? len : syscall(SYS_writev, fd, iov, n);
+    return vg_shim_write(fd, iov, n, -1, 0, &len) ? len : syscall(SYS_writev, fd, iov, n);
 }
 
 SHIM int ftruncate(int fd, off_t size)

@@ -15,9 +15,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/slice.h"
 #include "disk_shadow.h"
 
 #define PATH_SIZE 4096
+#define DIRECT_ALIGN ((size_t)4096)
 
 static _Atomic bool active;
 static _Thread_local bool
@@ -27,6 +29,8 @@ static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER; /* all below */
 static struct vg_shadow *shadow;
 static struct vg_rng rng;
 static bool lying;
+static unsigned lacks; /* VG_DISK_NO_ */
+static uint64_t n_direct, n_dsync;
 static uint64_t counts[VG_DISK_CLASSES];
 static struct vg_disk_fault fault; /* times == 0: none */
 static uint64_t struck;
@@ -65,6 +69,8 @@ void vg_disk_attach(const char *dir, uint64_t seed)
     fault = (struct vg_disk_fault){0};
     struck = 0;
     lying = false;
+    lacks = 0;
+    n_direct = n_dsync = 0;
     point_in = 0;
     leave();
     atomic_store_explicit(&active, true, memory_order_release);
@@ -79,12 +85,17 @@ void vg_disk_detach(void)
     leave();
 }
 
-uint64_t vg_disk_count(enum vg_disk_class class)
+static uint64_t read_count(const uint64_t *count)
 {
     enter();
-    uint64_t n = counts[class];
+    uint64_t n = *count;
     leave();
     return n;
+}
+
+uint64_t vg_disk_count(enum vg_disk_class class)
+{
+    return read_count(&counts[class]);
 }
 
 void vg_disk_fail(const struct vg_disk_fault *f)
@@ -104,10 +115,7 @@ void vg_disk_heal(void)
 
 uint64_t vg_disk_struck(void)
 {
-    enter();
-    uint64_t n = struck;
-    leave();
-    return n;
+    return read_count(&struck);
 }
 
 void vg_disk_lie(bool lie)
@@ -115,6 +123,23 @@ void vg_disk_lie(bool lie)
     enter();
     lying = lie;
     leave();
+}
+
+void vg_disk_lacks(unsigned what)
+{
+    enter();
+    lacks = what;
+    leave();
+}
+
+uint64_t vg_disk_count_direct(void)
+{
+    return read_count(&n_direct);
+}
+
+uint64_t vg_disk_count_dsync(void)
+{
+    return read_count(&n_dsync);
 }
 
 void vg_disk_on_point(uint64_t first, vg_disk_point_fn *fn, void *arg)
@@ -209,15 +234,41 @@ static char *flatten(const struct iovec *iov, int n, size_t total)
 }
 
 /* A write that fails with `part` set puts some bytes there and says so; the next call fails. */
-static ssize_t struck_length(size_t n)
+static ssize_t struck_length(size_t n, size_t unit)
 {
-    if (!fault.part || n < 2) {
+    if (!fault.part || n < 2 * unit) {
         errno = fault.err;
         return -1;
     }
     fault.part = false;
     fault.times += fault.err != 0 && fault.times != UINT64_MAX;
-    return (ssize_t)(1 + vg_rng_below(&rng, n - 1));
+    return (ssize_t)((1 + vg_rng_below(&rng, n / unit - 1)) * unit);
+}
+
+static bool is_direct(int fd)
+{
+    return (fcntl(fd, F_GETFL) & O_DIRECT) != 0;
+}
+
+/* As the strictest device has it. */
+static bool is_aligned(const struct iovec *iov, int n, off_t off)
+{
+    uintptr_t bits = (uintptr_t)off;
+    for (int i = 0; i < n; i++)
+        bits |= (uintptr_t)iov[i].iov_base | iov[i].iov_len;
+    return bits % DIRECT_ALIGN == 0;
+}
+
+/* Through the page cache, whatever the descriptor is: only the shadow tells what is durable. */
+static ssize_t put_cached(int fd, const char *p, size_t n, uint64_t off)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags & O_DIRECT)
+        fcntl(fd, F_SETFL, flags & ~O_DIRECT);
+    ssize_t len = (ssize_t)syscall(SYS_pwrite64, fd, p, n, (off_t)off);
+    if (flags & O_DIRECT)
+        fcntl(fd, F_SETFL, flags);
+    return len;
 }
 
 /* The sync that is part of an O_DSYNC write: when it fails, the bytes are in the cache all the
@@ -231,29 +282,39 @@ static ssize_t sync_write(struct vg_shadow_file *f, ssize_t len)
     return fails ? fail_with(fault.err) : len;
 }
 
-static ssize_t put_bytes(struct vg_shadow_file *f, int fd, const char *p, size_t n, uint64_t off)
+static ssize_t put_bytes(struct vg_shadow_file *f, int fd, struct vg_slice in, uint64_t off,
+                         int flags)
 {
-    bool grows = off + n > vg_shadow_size(f);
-    ssize_t len = strikes(VG_DISK_WRITE, grows) ? struck_length(n) : (ssize_t)n;
+    bool grows = off + in.n > vg_shadow_size(f);
+    size_t unit = is_direct(fd) ? DIRECT_ALIGN : 1; /* a short write is one of whole blocks */
+    ssize_t len = strikes(VG_DISK_WRITE, grows) ? struck_length(in.n, unit) : (ssize_t)in.n;
     if (len > 0)
-        len = (ssize_t)syscall(SYS_pwrite64, fd, p, (size_t)len, (off_t)off);
+        len = put_cached(fd, in.p, (size_t)len, off);
     if (len <= 0)
         return len;
-    vg_shadow_write(shadow, f, off, p, (size_t)len);
+    vg_shadow_write(shadow, f, off, in.p, (size_t)len);
     pass_point(); /* inside */
-    return (fcntl(fd, F_GETFL) & O_DSYNC) ? sync_write(f, len) : len;
+    bool syncs = (flags & RWF_DSYNC) || (fcntl(fd, F_GETFL) & O_DSYNC);
+    return syncs ? sync_write(f, len) : len;
 }
 
 /* off < 0: at the descriptor's own position, which moves. */
-static ssize_t put_iov(struct vg_shadow_file *f, int fd, const struct iovec *iov, int n, off_t off)
+static ssize_t put_iov(struct vg_shadow_file *f, int fd, const struct iovec *iov, int n, off_t off,
+                       int flags)
 {
+    if ((lacks & VG_DISK_NO_DSYNC) && (flags & RWF_DSYNC))
+        return fail_with(EOPNOTSUPP);
+    if (is_direct(fd) && ((lacks & VG_DISK_NO_DIRECT_WRITE) || !is_aligned(iov, n, off)))
+        return fail_with(EINVAL);
+    n_direct += is_direct(fd);
+    n_dsync += (flags & RWF_DSYNC) != 0;
     size_t total = iov_bytes(iov, n);
     char *flat = flatten(iov, n, total);
     off_t at = off;
     if (off < 0)
         at = (fcntl(fd, F_GETFL) & O_APPEND) ? (off_t)vg_shadow_size(f) : lseek(fd, 0, SEEK_CUR);
     pass_point();
-    ssize_t len = put_bytes(f, fd, flat, total, (uint64_t)at);
+    ssize_t len = put_bytes(f, fd, vg_slice(flat, total), (uint64_t)at, flags);
     if (len > 0 && off < 0)
         lseek(fd, at + len, SEEK_SET);
     pass_point();
@@ -262,14 +323,14 @@ static ssize_t put_iov(struct vg_shadow_file *f, int fd, const struct iovec *iov
 }
 
 /* False: not one of ours, let the kernel do it. */
-bool vg_shim_write(int fd, const struct iovec *iov, int n, off_t off, ssize_t *ret_len)
+bool vg_shim_write(int fd, const struct iovec *iov, int n, off_t off, int flags, ssize_t *ret_len)
 {
     if (!is_watched() || !is_regular(fd))
         return false;
     enter();
     struct vg_shadow_file *f = file_of(fd);
     if (f)
-        *ret_len = put_iov(f, fd, iov, n, off);
+        *ret_len = put_iov(f, fd, iov, n, off, flags);
     leave();
     return f != NULL;
 }
@@ -426,8 +487,18 @@ static int open_name(int dir_fd, const char *path, const char *name, int flags, 
     return fd;
 }
 
+static bool lacks_direct_open(void)
+{
+    enter();
+    bool is_lacking = (lacks & VG_DISK_NO_DIRECT_OPEN) != 0;
+    leave();
+    return is_lacking;
+}
+
 int vg_shim_open(int dir_fd, const char *path, int flags, mode_t mode)
 {
+    if (is_watched() && (flags & O_DIRECT) && lacks_direct_open())
+        return fail_with(EINVAL);
     if (!is_watched() || !(flags & (O_CREAT | O_TRUNC)))
         return (int)syscall(SYS_openat, dir_fd, path, flags, mode);
     enter();

@@ -13,7 +13,8 @@
 
 enum vg_disk_class {
     VG_DISK_WRITE = 0, /* pwrite and kin, ftruncate, fallocate */
-    VG_DISK_SYNC = 1,  /* fsync, fdatasync, of files and of directories; the sync in O_DSYNC */
+    VG_DISK_SYNC = 1,  /* fsync, fdatasync, of files and of directories; the sync in O_DSYNC and
+                        * RWF_DSYNC */
     VG_DISK_NAME = 2,  /* a file made, renamed, removed; the directory made */
     VG_DISK_CLASSES = 3,
 };
@@ -41,6 +42,15 @@ void vg_disk_fail(const struct vg_disk_fault *fault);
 void vg_disk_heal(void);
 /* How many calls the fault has struck. */
 uint64_t vg_disk_struck(void);
+
+/* What the file system cannot do: any of these. */
+#define VG_DISK_NO_DIRECT_OPEN 1u  /* O_DIRECT is refused when a file is opened */
+#define VG_DISK_NO_DIRECT_WRITE 2u /* or when it is written to */
+#define VG_DISK_NO_DSYNC 4u        /* RWF_DSYNC is not known */
+void vg_disk_lacks(unsigned what);
+/* How many writes went past the page cache, and how many were durable by themselves (RWF_DSYNC). */
+uint64_t vg_disk_count_direct(void);
+uint64_t vg_disk_count_dsync(void);
 
 /* Syncs succeed and do nothing: what a disk does that lies. */
 void vg_disk_lie(bool lie);

@@ -7,8 +7,9 @@
 
 #include "disk_shim.h"
 
-/* False: not a file of the shim's, and nothing was done. off < 0: where the descriptor stands. */
-bool vg_shim_write(int fd, const struct iovec *iov, int n, off_t off, ssize_t *ret_len);
+/* False: not a file of the shim's, and nothing was done. off < 0: where the descriptor stands.
+ * flags: RWF_DSYNC or 0. */
+bool vg_shim_write(int fd, const struct iovec *iov, int n, off_t off, int flags, ssize_t *ret_len);
 bool vg_shim_has(int fd);
 /* These do the call in either case, as the C library would. */
 int vg_shim_resize(int fd, off_t size, bool only_grow);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -120,6 +121,57 @@ static void a_dsync_write_needs_no_sync(void **state)
     assert_int_equal(pwrite(dfd, "b", 1, 0), 1);
     assert_int_equal(look(*state, "f").b, CUTS);
     close(dfd);
+    close(fd);
+    vg_disk_detach();
+}
+
+static void a_write_may_bring_its_own_sync(void **state)
+{
+    _Alignas(4096) static char page[2 * 4096] = "b";
+    struct iovec iov = {page, 4096};
+    const char *dir = begin(state);
+    int fd = make_file(dir, "f", "a");
+    sync_dir(dir);
+    assert_int_equal(pwritev2(fd, &iov, 1, 0, RWF_DSYNC), 4096);
+    assert_int_equal(look(*state, "f").b, CUTS);
+    close(fd);
+    fd = open(path_of(0, dir, "f"), O_RDWR | O_DIRECT);
+    assert_true(fd >= 0);
+    page[0] = 'a';
+    assert_int_equal(pwrite(fd, page, 4096, 0), 4096); /* past the page cache is not yet durable */
+    struct seen s = look(*state, "f");
+    assert_true(s.a > 0 && s.b > 0);
+    assert_int_equal(vg_disk_count_direct(), 1);
+    vg_disk_fail(&(struct vg_disk_fault){VG_DISK_SYNC, 1, 1, EIO, false, false, false});
+    assert_int_equal(pwritev2(fd, &iov, 1, 0, RWF_DSYNC), -1);
+    assert_int_equal(errno, EIO);
+    assert_int_equal(pwritev2(fd, &iov, 1, 0, RWF_DSYNC), 4096);
+    assert_int_equal(look(*state, "f").a, CUTS);
+    close(fd);
+    vg_disk_detach();
+}
+
+static void direct_writes_are_of_whole_pages(void **state)
+{
+    _Alignas(4096) static char page[4 * 4096] = "b";
+    const char *dir = begin(state);
+    close(make_file(dir, "f", "a"));
+    int fd = open(path_of(0, dir, "f"), O_RDWR | O_DIRECT);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, page, 100, 0), -1);
+    assert_int_equal(pwrite(fd, page + 1, 4096, 0), -1);
+    assert_int_equal(pwrite(fd, page, 4096, 512), -1);
+    assert_int_equal(errno, EINVAL);
+    vg_disk_fail(&(struct vg_disk_fault){VG_DISK_WRITE, 1, 1, 0, true, false, false});
+    ssize_t part = pwrite(fd, page, sizeof page, 0);
+    assert_true(part > 0 && part < (ssize_t)sizeof page && part % 4096 == 0);
+    vg_disk_lacks(VG_DISK_NO_DIRECT_WRITE | VG_DISK_NO_DSYNC | VG_DISK_NO_DIRECT_OPEN);
+    assert_int_equal(pwrite(fd, page, 4096, 0), -1);
+    assert_int_equal(errno, EINVAL);
+    struct iovec iov = {page, 4096};
+    assert_int_equal(pwritev2(fd, &iov, 1, 0, RWF_DSYNC), -1);
+    assert_int_equal(errno, EOPNOTSUPP);
+    assert_int_equal(open(path_of(0, dir, "f"), O_RDWR | O_DIRECT), -1);
     close(fd);
     vg_disk_detach();
 }
@@ -336,6 +388,8 @@ int main(void)
         CASE(what_is_synced_is_always_there),
         CASE(what_is_not_synced_may_be_there),
         CASE(a_dsync_write_needs_no_sync),
+        CASE(a_write_may_bring_its_own_sync),
+        CASE(direct_writes_are_of_whole_pages),
         CASE(a_rename_is_durable_with_its_directory),
         CASE(after_a_failed_sync_no_sync_brings_it_back),
         CASE(writes_fail_when_told_to),

@@ -1,8 +1,7 @@
 /* wal.c - appending to the write-ahead log. See wal.h; recovery is in wal_replay.c. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -12,24 +11,6 @@
 
 /* Zeros are written ahead in steps of 1 MiB: one sync in many then pays for file metadata. */
 #define AHEAD_STEP ((uint64_t)1 << 20)
-
-static const char zeros[64 * 1024];
-
-int vg_wal_open_file(int dirfd, unsigned which, int flags, int *ret_fd)
-{
-    char name[16];
-    snprintf(name, sizeof name, "wal-%u", which & 1);
-    int fd = openat(dirfd, name, O_RDWR | O_CLOEXEC | flags, 0600);
-    if (fd < 0)
-        return -errno;
-    if ((flags & O_CREAT) && fchmod(fd, 0600) < 0) {
-        int err = -errno;
-        close(fd);
-        return err;
-    }
-    *ret_fd = fd;
-    return 0;
-}
 
 uint32_t vg_wal_head_crc(const struct wal_head *h)
 {
@@ -48,9 +29,9 @@ uint32_t vg_wal_frame_crc(uint64_t salt, const struct wal_frame *f, const char *
 }
 
 static int write_head(int fd, uint64_t salt, uint64_t gen, vg_rev prev_last, vg_rev base,
-                      bool no_sync)
+                      enum vg_wal_manner manner)
 {
-    char page[VG_WAL_PAGE] = {0};
+    _Alignas(VG_WAL_PAGE) char page[VG_WAL_PAGE] = {0};
     struct wal_head h = {
         .magic = WAL_MAGIC,
         .version = htole32(WAL_VERSION),
@@ -58,14 +39,12 @@ static int write_head(int fd, uint64_t salt, uint64_t gen, vg_rev prev_last, vg_
         .salt = htole64(salt),
         .prev_last = htole64(prev_last),
         .base = htole64(base),
-        .flags = htole32(no_sync ? WAL_FLAG_NO_SYNC : 0),
+        .flags = htole32(manner == VG_WAL_NO_SYNC ? WAL_FLAG_NO_SYNC : 0),
     };
     h.crc = vg_wal_head_crc(&h);
     memcpy(page, &h, sizeof h);
-    int r = vg_write_at(fd, page, sizeof page, 0);
-    if (r == 0 && !no_sync && fdatasync(fd) < 0)
-        r = -errno;
-    return r;
+    size_t done;
+    return vg_wal_put(fd, manner, page, sizeof page, 0, &done);
 }
 
 /* Also the second file gets its header page now: beginning a generation then never needs room. */
@@ -76,9 +55,9 @@ int vg_wal_create(int dirfd, uint64_t salt, vg_rev applied, vg_rev base)
         int r = vg_wal_open_file(dirfd, which, O_CREAT | O_TRUNC, &fd);
         if (r < 0)
             return r;
-        r = vg_write_at(fd, zeros, VG_WAL_PAGE, 0);
+        r = vg_write_at(fd, vg_wal_zeros, VG_WAL_PAGE, 0);
         if (r == 0 && which == 1)
-            r = write_head(fd, salt, 1, applied, base, false);
+            r = write_head(fd, salt, 1, applied, base, VG_WAL_FDATASYNC);
         if (r == 0 && fsync(fd) < 0)
             r = -errno;
         close(fd);
@@ -100,6 +79,12 @@ void vg_wal_close(struct vg_wal *w)
 
 /* ---- appending ---- */
 
+/* Where the frame is in its buffer: past the page cache goes only what begins on a page. */
+static char *frame_of(struct vg_wal *w)
+{
+    return w->frame.p + (VG_ALIGN_UP((uintptr_t)w->frame.p, VG_WAL_PAGE) - (uintptr_t)w->frame.p);
+}
+
 static int build_frame(struct vg_wal *w, const struct vg_event *events, size_t n)
 {
     size_t payload = 0;
@@ -107,15 +92,15 @@ static int build_frame(struct vg_wal *w, const struct vg_event *events, size_t n
         payload += vg_rec_encoded_size(events[i].rec);
     size_t total = VG_ALIGN_UP(sizeof(struct wal_frame) + payload, VG_WAL_PAGE);
     vg_buf_clear(&w->frame);
-    int r = vg_buf_reserve(&w->frame, total);
+    int r = vg_buf_reserve(&w->frame, total + VG_WAL_PAGE);
     if (r < 0)
         return r;
-    char *at = w->frame.p + sizeof(struct wal_frame);
+    char *frame = frame_of(w), *at = frame + sizeof(struct wal_frame);
     for (size_t i = 0; i < n; i++) {
         vg_rec_encode(events[i].rec, at);
         at += vg_rec_encoded_size(events[i].rec);
     }
-    memset(at, 0, (size_t)(w->frame.p + total - at));
+    memset(at, 0, (size_t)(frame + total - at));
     struct wal_frame f = {
         .magic = htole32(WAL_FRAME_MAGIC),
         .gen = htole64(w->gen),
@@ -124,26 +109,24 @@ static int build_frame(struct vg_wal *w, const struct vg_event *events, size_t n
         .n = htole32((uint32_t)n),
         .payload_len = htole32((uint32_t)payload),
     };
-    f.crc = htole32(vg_wal_frame_crc(w->salt, &f, w->frame.p + sizeof f));
-    memcpy(w->frame.p, &f, sizeof f);
-    w->frame.n = total;
+    f.crc = htole32(vg_wal_frame_crc(w->salt, &f, frame + sizeof f));
+    memcpy(frame, &f, sizeof f);
+    w->frame_n = total;
     return 0;
 }
 
-/* Zeros behind the frame that is about to be synced. Failing costs speed alone. */
+/* Zeros behind the frame that is about to be synced, in one call. Failing costs speed alone. */
 static void write_ahead(struct vg_wal *w, int fd, uint64_t end)
 {
-    uint64_t *ahead = &w->ahead[w->gen & 1];
-    if (end <= *ahead)
-        return;
-    uint64_t upto = VG_ALIGN_UP(end, AHEAD_STEP);
-    for (uint64_t at = end; at < upto; at += sizeof zeros) {
-        if (vg_write_at(fd, zeros, (size_t)VG_MIN(upto - at, sizeof zeros), (off_t)at) < 0) {
-            upto = at;
-            break;
-        }
+    struct iovec iov[AHEAD_STEP / WAL_ZEROS];
+    uint64_t left = VG_ALIGN_UP(end, AHEAD_STEP) - end;
+    int n = 0;
+    for (uint64_t part; left > 0; left -= part) {
+        part = VG_MIN(left, WAL_ZEROS);
+        iov[n++] = (struct iovec){(void *)vg_wal_zeros, (size_t)part};
     }
-    *ahead = VG_MAX(upto, end);
+    ssize_t r = n ? pwritev(fd, iov, n, (off_t)end) : 0;
+    w->ahead[w->gen & 1] = end + (r > 0 ? (uint64_t)r - (uint64_t)r % VG_WAL_PAGE : 0);
 }
 
 static bool is_full(int err)
@@ -155,12 +138,36 @@ static bool is_full(int err)
  * happened, that must be true on the disk. What is zeroed was written just now, so it has room. */
 static int fail_full(struct vg_wal *w, int fd, size_t written)
 {
-    if (written == 0)
+    size_t n = VG_MIN(written, vg_wal_is_direct(fd) ? VG_WAL_PAGE : sizeof(struct wal_frame));
+    if (n == 0)
         return VIGIL_E_STORE_FULL;
-    int r = vg_write_at(fd, zeros, VG_MIN(written, sizeof(struct wal_frame)), (off_t)w->offset);
-    if (r < 0 || (!w->no_sync && fdatasync(fd) < 0))
-        return VIGIL_E_UNKNOWN_OUTCOME;
-    return VIGIL_E_STORE_FULL;
+    size_t done;
+    int r = vg_wal_put(fd, w->manner, vg_wal_zeros, n, (off_t)w->offset, &done);
+    return r < 0 ? VIGIL_E_UNKNOWN_OUTCOME : VIGIL_E_STORE_FULL;
+}
+
+/* Over pages that were written ahead, one call does all. One that failed may have written anything:
+ * that there was no room is then said only once it is void. */
+static int put_over(struct vg_wal *w, int fd)
+{
+    size_t written;
+    int r = vg_wal_put(fd, VG_WAL_DSYNC, frame_of(w), w->frame_n, (off_t)w->offset, &written);
+    if (r == 0)
+        return 0;
+    return is_full(r) ? fail_full(w, fd, w->frame_n) : VIGIL_E_UNKNOWN_OUTCOME;
+}
+
+/* Behind them the file grows: the frame, zeros for those to come, and a sync for both. */
+static int put_growing(struct vg_wal *w, int fd)
+{
+    size_t written;
+    int r = vg_write_some_at(fd, frame_of(w), w->frame_n, (off_t)w->offset, &written);
+    if (r < 0)
+        return is_full(r) ? fail_full(w, fd, written) : VIGIL_E_UNKNOWN_OUTCOME;
+    uint64_t end = w->offset + w->frame_n;
+    if (end > w->ahead[w->gen & 1])
+        write_ahead(w, fd, end);
+    return w->manner != VG_WAL_NO_SYNC && fdatasync(fd) < 0 ? VIGIL_E_UNKNOWN_OUTCOME : 0;
 }
 
 int vg_wal_append(struct vg_wal *w, const struct vg_event *events, size_t n)
@@ -169,17 +176,14 @@ int vg_wal_append(struct vg_wal *w, const struct vg_event *events, size_t n)
     if (r < 0)
         return r; /* nothing was written */
     int fd = w->fd[w->gen & 1];
-    size_t written;
-    r = vg_write_some_at(fd, w->frame.p, w->frame.n, (off_t)w->offset, &written);
+    bool is_over = w->offset + w->frame_n <= w->ahead[w->gen & 1];
+    r = is_over && w->manner == VG_WAL_DSYNC ? put_over(w, fd) : put_growing(w, fd);
     if (r < 0)
-        return is_full(r) ? fail_full(w, fd, written) : VIGIL_E_UNKNOWN_OUTCOME;
-    write_ahead(w, fd, w->offset + w->frame.n);
-    if (!w->no_sync && fdatasync(fd) < 0)
-        return VIGIL_E_UNKNOWN_OUTCOME;
-    w->offset += w->frame.n;
+        return r;
+    w->offset += w->frame_n;
     w->last = events[n - 1].rec->rev;
-    atomic_fetch_add_explicit(w->syncs, w->no_sync ? 0 : 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(w->bytes, w->frame.n, memory_order_relaxed);
+    atomic_fetch_add_explicit(w->syncs, w->manner == VG_WAL_NO_SYNC ? 0 : 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(w->bytes, w->frame_n, memory_order_relaxed);
     if (w->frame.cap > VG_WAL_FRAME_KEEP)
         vg_buf_done(&w->frame);
     return 0;
@@ -190,7 +194,7 @@ int vg_wal_append(struct vg_wal *w, const struct vg_event *events, size_t n)
 int vg_wal_switch(struct vg_wal *w, vg_rev last, vg_rev base)
 {
     uint64_t gen = w->gen + 1;
-    int r = write_head(w->fd[gen & 1], w->salt, gen, last, base, w->no_sync);
+    int r = write_head(w->fd[gen & 1], w->salt, gen, last, base, w->manner);
     if (r < 0) {
         w->is_header_void = true;
         return r;
@@ -208,13 +212,12 @@ int vg_wal_repair(struct vg_wal *w)
 {
     unsigned which = (unsigned)((w->is_header_void ? w->gen + 1 : w->gen) & 1);
     int fd = -1;
-    int r = vg_wal_open_file(w->dirfd, which, 0, &fd);
+    int r = vg_wal_open_file(w->dirfd, which, vg_wal_is_direct(w->fd[which]) ? O_DIRECT : 0, &fd);
     if (r < 0)
         return r;
     off_t at = w->is_header_void ? 0 : (off_t)w->offset;
-    r = vg_write_at(fd, zeros, VG_WAL_PAGE, at);
-    if (r == 0 && !w->no_sync && fdatasync(fd) < 0)
-        r = -errno;
+    size_t done;
+    r = vg_wal_put(fd, w->manner, vg_wal_zeros, VG_WAL_PAGE, at, &done);
     if (r < 0) {
         close(fd);
         return r;

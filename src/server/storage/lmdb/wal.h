@@ -11,7 +11,9 @@
  *   L3 the header of generation g+1 is on the disk before its first frame is written.
  *   L4 whatever follows the last good frame is void: a torn group that nobody was told of, older
  *      generations, zeros. A good frame behind a bad one is damage, because of L2.
- * Pages are written ahead as zeros, so that a sync writes data alone and no file metadata. The
+ * Pages are written ahead as zeros, so that a sync writes data alone and no file metadata; a frame
+ * that goes over them is written past the page cache and made durable by the same call, where the
+ * file system can do that (wal_disk.c). The
  * salt, drawn when a store is made, is part of every checksum: bytes that a client stores cannot
  * pass for a frame. Thread: the commit thread, after opening. */
 #ifndef VG_STORAGE_WAL_H
@@ -22,6 +24,13 @@
 
 #define VG_WAL_PAGE ((size_t)4096)
 
+/* How a write to the log becomes durable: the best that the file system was seen to do. */
+enum vg_wal_manner {
+    VG_WAL_NO_SYNC,   /* not at all: for tests */
+    VG_WAL_FDATASYNC, /* by a call of its own */
+    VG_WAL_DSYNC,     /* by the call that writes, RWF_DSYNC */
+};
+
 struct vg_wal {
     int dirfd;         /* borrowed */
     int fd[2];         /* by generation & 1 */
@@ -31,9 +40,10 @@ struct vg_wal {
     uint64_t offset;    /* where the next frame goes */
     vg_rev last;        /* newest revision in the log */
     vg_rev frozen_last; /* after opening: where the generation before this one ended, if replayed */
-    bool no_sync;
+    enum vg_wal_manner manner;
     bool is_header_void; /* a header write failed: make it void before anything else */
-    struct vg_buf frame; /* reused */
+    struct vg_buf frame; /* reused; the frame begins at the first page boundary in it */
+    size_t frame_n;
     _Atomic uint64_t *syncs, *bytes;
 };
 

@@ -36,7 +36,22 @@ struct wal_frame {
     uint32_t payload_len;
 };
 
+/* wal_disk.c. With O_DIRECT among the flags, -EINVAL: the file system has no such thing. */
 int vg_wal_open_file(int dirfd, unsigned which, int flags, int *ret_fd);
+/* Zeros, on a page boundary: what every write must be that goes past the page cache. */
+#define WAL_ZEROS ((size_t)64 * 1024)
+extern const char vg_wal_zeros[WAL_ZEROS];
+/* Write n bytes and make them durable in that manner. *ret_done, set in either case: how many bytes
+ * were written without a failure; those of a call that failed may be on the disk all the same. */
+VG_CHECK int vg_wal_put(int fd, enum vg_wal_manner manner, const void *p, size_t n, off_t at,
+                        size_t *ret_done);
+/* Past the page cache? Then places, lengths and addresses are multiples of VG_WAL_PAGE. */
+bool vg_wal_is_direct(int fd);
+/* Find the best manner for file `which`, whose first page is `page`, and open it so. What the file
+ * system cannot do is done in another way; other errors are errors. */
+VG_CHECK int vg_wal_choose_manner(struct vg_wal *w, unsigned which,
+                                  const char page[static VG_WAL_PAGE]);
+
 uint32_t vg_wal_head_crc(const struct wal_head *h);
 uint32_t vg_wal_frame_crc(uint64_t salt, const struct wal_frame *f, const char *payload);
 

@@ -218,7 +218,13 @@ static int settle(struct vg_wal *w, const struct wal_file *f)
     int r = f->has_head ? write_back(w, f, 0, VG_WAL_PAGE) : 0;
     if (r == 0 && f->last_n)
         r = write_back(w, f, f->last_at, f->last_n);
-    return r == 0 && fdatasync(f->fd) < 0 ? -errno : r;
+    if (r == 0 && fdatasync(f->fd) < 0)
+        r = -errno;
+    if (r < 0 || f->n < VG_WAL_PAGE)
+        return r;
+    _Alignas(VG_WAL_PAGE) char page[VG_WAL_PAGE];
+    memcpy(page, f->p, sizeof page);
+    return vg_wal_choose_manner(w, f->which, page);
 }
 
 int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t applied_gen,
@@ -228,7 +234,7 @@ int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t applied_gen
     struct wal_file files[2] = {{.fd = -1}, {.fd = -1}};
     w->dirfd = dirfd;
     w->salt = salt;
-    w->no_sync = no_sync;
+    w->manner = no_sync ? VG_WAL_NO_SYNC : VG_WAL_FDATASYNC;
     int r = 0;
     for (unsigned i = 0; i < 2 && r == 0; i++) {
         r = map_file(&files[i], dirfd, i);
@@ -243,11 +249,11 @@ int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t applied_gen
     if (r == 0)
         r = replay_all(w, files, applied_gen, applied_rev, replay, reterr_status);
     for (unsigned i = 0; i < 2; i++) {
+        w->fd[i] = files[i].fd;
+        w->ahead[i] = files[i].n - files[i].n % VG_WAL_PAGE;
         if (r == 0 && (r = settle(w, &files[i])) < 0)
             vg_fail(reterr_status, r, "cannot write wal-%u: %s", i, vg_err_text(r));
         unmap_file(&files[i]);
-        w->fd[i] = files[i].fd;
-        w->ahead[i] = files[i].n;
     }
     if (r < 0)
         vg_wal_close(w);
