@@ -209,8 +209,7 @@ struct reader {
 
 static void reader_begin(struct reader *r, struct crowd *c)
 {
-    if (vg_waker_init(&r->waker, vg_clock_system()) < 0)
-        abort();
+    vg_waker_init(&r->waker, vg_clock_system());
     r->listener = (struct vg_tail_listener){.wake = vg_waker_wake_cb, .arg = &r->waker};
     vg_tail_listen(c->tail, &r->listener);
     r->at = number_of(vg_tail_open(c->tail, &r->cursor));
@@ -220,7 +219,6 @@ static void reader_end(struct reader *r, struct crowd *c)
 {
     vg_tail_unlisten(c->tail, &r->listener);
     vg_tail_close(&r->cursor);
-    vg_waker_done(&r->waker);
 }
 
 static void read_until(struct reader *r, struct crowd *c, unsigned index, unsigned end)

@@ -1,32 +1,31 @@
-/* waker.c - an eventfd, because its count remembers a wake that nobody was waiting for. */
+/* waker.c - one word and a futex.
+ *
+ *   IDLE --wait--> SLEEPING --wake--> WOKEN --wait--> IDLE
+ *     \-------------wake----------------^      (a wake that nobody waited for is remembered)
+ *
+ * A wake costs a system call only when somebody sleeps, and a sleep is one call: no descriptor is
+ * polled and then read. */
 #include "waker.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <sys/eventfd.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-int vg_waker_init(struct vg_waker *w, const struct vg_clock *clock)
+enum { IDLE, WOKEN, SLEEPING };
+
+void vg_waker_init(struct vg_waker *w, const struct vg_clock *clock)
 {
     w->clock = clock;
-    w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return w->fd < 0 ? -errno : 0;
-}
-
-void vg_waker_done(struct vg_waker *w)
-{
-    if (w->fd >= 0)
-        close(w->fd);
-    w->fd = -1;
+    atomic_init(&w->state, IDLE);
 }
 
 void vg_waker_wake(struct vg_waker *w)
 {
-    uint64_t one = 1;
-    /* EAGAIN means the count is at its top: the sleeper is woken anyway. */
-    ssize_t n = write(w->fd, &one, sizeof one);
-    (void)n;
+    if (atomic_exchange(&w->state, WOKEN) == SLEEPING)
+        syscall(SYS_futex, &w->state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 void vg_waker_wake_cb(void *w)
@@ -34,31 +33,24 @@ void vg_waker_wake_cb(void *w)
     vg_waker_wake(w);
 }
 
-/* 0: due. */
-static uint64_t time_left(const struct vg_waker *w, uint64_t deadline_ns)
+/* The deadline is the monotonic clock's, which is the futex's own. False: it has passed. */
+static bool sleep_once(struct vg_waker *w, uint64_t deadline_ns)
 {
-    uint64_t now = vg_clock_mono_ns(w->clock);
-    return deadline_ns > now ? deadline_ns - now : 0;
-}
-
-/* As ppoll: positive when woken, 0 when the time is over, negative when a signal came. */
-static int sleep_once(const struct vg_waker *w, uint64_t deadline_ns)
-{
-    struct pollfd pfd = {.fd = w->fd, .events = POLLIN};
-    uint64_t left = time_left(w, deadline_ns);
-    struct timespec timeout = {.tv_sec = (time_t)(left / VG_NS_PER_S),
-                               .tv_nsec = (long)(left % VG_NS_PER_S)};
-    bool forever = deadline_ns == VG_WAIT_FOREVER || (left && vg_clock_is_fake(w->clock));
-    return ppoll(&pfd, 1, forever ? NULL : &timeout, NULL);
+    bool is_timed = deadline_ns != VG_WAIT_FOREVER && !vg_clock_is_fake(w->clock);
+    struct timespec until = {.tv_sec = (time_t)(deadline_ns / VG_NS_PER_S),
+                             .tv_nsec = (long)(deadline_ns % VG_NS_PER_S)};
+    long r = syscall(SYS_futex, &w->state, FUTEX_WAIT_BITSET_PRIVATE, SLEEPING,
+                     is_timed ? &until : NULL, NULL, FUTEX_BITSET_MATCH_ANY);
+    return r == 0 || errno != ETIMEDOUT;
 }
 
 void vg_waker_wait(struct vg_waker *w, uint64_t deadline_ns)
 {
-    int n;
-    do
-        n = sleep_once(w, deadline_ns);
-    while (n < 0 && errno == EINTR);
-    uint64_t count;
-    if (n > 0 && VG_NEVER(read(w->fd, &count, sizeof count) < 0))
-        return; /* a second thread waits here; only the owner may */
+    uint32_t idle = IDLE;
+    bool is_due = deadline_ns != VG_WAIT_FOREVER && vg_clock_mono_ns(w->clock) >= deadline_ns;
+    if (!is_due && atomic_compare_exchange_strong(&w->state, &idle, SLEEPING)) {
+        while (atomic_load(&w->state) == SLEEPING && sleep_once(w, deadline_ns))
+            ; /* a signal, or a wake of the word that was here before */
+    }
+    (void)atomic_exchange(&w->state, IDLE); /* and see what was done before that wake */
 }

@@ -3,20 +3,20 @@
 #ifndef VG_LOOP_WAKER_H
 #define VG_LOOP_WAKER_H
 
+#include <stdatomic.h>
+
 #include "base/clock.h"
-#include "base/err.h"
 
 #define VG_WAIT_FOREVER UINT64_MAX
 
 struct vg_waker {
-    int fd; /* eventfd; -1 when not initialised */
+    _Atomic uint32_t state; /* waker.c */
     const struct vg_clock *clock;
 };
 
-/* 0 or -errno. With a fake clock a sleep ends by vg_waker_wake alone: whoever advances the clock
- * wakes the sleepers (vg_clock_on_advance). */
-VG_CHECK int vg_waker_init(struct vg_waker *w, const struct vg_clock *clock);
-void vg_waker_done(struct vg_waker *w);
+/* With a fake clock a sleep ends by vg_waker_wake alone: whoever advances the clock wakes the
+ * sleepers (vg_clock_on_advance). There is nothing to be undone. */
+void vg_waker_init(struct vg_waker *w, const struct vg_clock *clock);
 
 void vg_waker_wake(struct vg_waker *w); /* Thread: any. */
 void vg_waker_wake_cb(void *w);         /* the same, as a mailbox's wake */

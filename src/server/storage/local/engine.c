@@ -151,11 +151,9 @@ static void engine_stats(struct vg_storage *s, struct vg_storage_stats *ret_stat
 
 static int server_init(struct vg_server_thread *t, const struct vg_clock *clock, size_t cap)
 {
-    int r = vg_waker_init(&t->waker, clock);
+    vg_waker_init(&t->waker, clock);
     vg_mailbox_init(&t->box, cap, vg_waker_wake_cb, &t->waker);
-    if (r == 0)
-        r = vg_clock_on_advance(clock, vg_waker_wake_cb, &t->waker);
-    return r;
+    return vg_clock_on_advance(clock, vg_waker_wake_cb, &t->waker);
 }
 
 static int server_start(struct vg_server_thread *t, void *(*main)(void *), void *arg,
@@ -180,9 +178,7 @@ static void server_stop(struct vg_server_thread *t)
 
 static void server_done(struct vg_server_thread *t, const struct vg_clock *clock)
 {
-    if (t->waker.fd >= 0)
-        vg_clock_off_advance(clock, vg_waker_wake_cb, &t->waker);
-    vg_waker_done(&t->waker);
+    vg_clock_off_advance(clock, vg_waker_wake_cb, &t->waker);
 }
 
 /* ---- life ---- */
@@ -305,7 +301,6 @@ static int init_engine(struct vg_engine *e, const struct vg_engine_start *start)
     first->tail.free = vg_commit_batch_free;
     first->last = start->rev;
     vg_tail_init(&e->tail, &first->tail);
-    e->commit.waker.fd = e->reader.waker.fd = e->flusher.waker.fd = e->syncer.waker.fd = -1;
     vg_mutex_init(&e->mu, VG_RANK_STORE_STATE);
     atomic_init(&e->refs, 1);
     atomic_init(&e->rev, start->rev);
