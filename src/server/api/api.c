@@ -84,6 +84,7 @@ void vg_api_loop_close(struct vg_api_loop *l)
     assert(vg_api_loop_is_idle(l));
     vg_cache_port_close(l->port);
     vg_json_scratch_done(&l->scratch);
+    vg_arena_done(&l->trial);
     vg_obj_sealed_done(&l->sealed);
     vg_free(l);
 }

@@ -28,6 +28,7 @@ struct vg_api_loop {
     struct vg_cache_port *port;
     struct vg_rng rng;
     struct vg_json_scratch scratch; /* of parses, kept */
+    struct vg_arena trial;          /* of a write's try, kept (commit.c) */
     struct vg_obj_sealed sealed;    /* of writes, kept */
     struct vg_list watches;         /* calls that are watches and run */
     struct vg_list calls;           /* all others that are under way */

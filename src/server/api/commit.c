@@ -14,8 +14,9 @@
 #include "status_int.h"
 #include "write.h"
 
-/* Room for a parsed object of average size. */
+/* Room for a parsed object of average size, and what a loop keeps of it at most. */
 #define SCRATCH_FIRST ((size_t)16 << 10)
+#define SCRATCH_KEEP ((size_t)256 << 10)
 
 static void decide(struct vg_change *c);
 
@@ -211,14 +212,37 @@ static void pretend(struct vg_change *c)
 
 /* ---- deciding ---- */
 
+/* A try has the loop's memory while make runs; what then waits for storage holds none of it. A
+ * refusal may point into it and keeps it until it is told. Debug builds give it back at once, so
+ * that who holds on to a part of it is caught. */
+static enum vg_verdict try_once(struct vg_change *c)
+{
+    struct vg_arena *kept = &c->call->loop->trial;
+    vg_arena_done(&c->scratch);
+    c->scratch = *kept;
+    c->scratch.first = SCRATCH_FIRST;
+    vg_arena_init(kept, 0, 0);
+    enum vg_verdict verdict = c->make(c);
+    if (verdict != VG_CHANGE_PUT && verdict != VG_CHANGE_DELETE)
+        return verdict;
+    vg_arena_reset(&c->scratch);
+#ifdef VG_DEBUG_CHECKS
+    vg_arena_done(&c->scratch);
+#endif
+    if (c->scratch.used > SCRATCH_KEEP)
+        vg_arena_done(&c->scratch);
+    *kept = c->scratch;
+    vg_arena_init(&c->scratch, 0, 0);
+    return verdict;
+}
+
 static void decide(struct vg_change *c)
 {
     if (c->call->is_closed) {
         finish(c, VG_CHANGE_FAIL);
         return;
     }
-    vg_arena_reset(&c->scratch);
-    c->verdict = c->make(c);
+    c->verdict = try_once(c);
     bool is_final = c->verdict == VG_CHANGE_PUT || c->verdict == VG_CHANGE_DELETE;
     if (!c->is_current && (!is_final || c->is_dry_run)) {
         read_storage(c);
@@ -258,7 +282,6 @@ static void bad_key(struct vg_change *c)
 
 void vg_change_start(struct vg_change *c)
 {
-    vg_arena_init(&c->scratch, SCRATCH_FIRST, 0);
     /* A create makes its key when it has its name, and holds that nothing is there. */
     if (c->is_create) {
         c->is_current = !c->is_dry_run;

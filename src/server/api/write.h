@@ -119,7 +119,7 @@ struct vg_change {
     bool is_in_flight;  /* storage has something of ours */
     uint64_t asked_ns;  /* since then */
     uint32_t tries;
-    struct vg_arena scratch; /* of one try; reset before each */
+    struct vg_arena scratch; /* of one try: while make runs, or until a refusal is told */
     struct vg_op op;
     struct vg_txn txn;
     struct vg_range range;
