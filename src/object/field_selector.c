@@ -1,6 +1,6 @@
 /* field_selector.c - the compiled form of a field selector, matching, and the fields of a kind; see
- * field_selector.h. The block of a selector is its head, the terms, all bytes; every slice of a
- * term points into the block. */
+ * field_selector.h. The block of a selector is its head, the terms, all bytes; a term says where in
+ * the bytes its texts are. Every idle watch that selects by a field has such a block. */
 #include "field_selector.h"
 
 #include <errno.h>
@@ -8,13 +8,21 @@
 #include "base/alloc.h"
 #include "quote.h"
 
+struct packed_term {
+    uint32_t at; /* the field's text, and behind it the value's */
+    uint32_t field_n, value_n;
+    uint32_t index;
+    uint8_t op;
+};
+
 struct vg_field_selector {
-    size_t size; /* of the block */
-    uint32_t n;
+    uint32_t size; /* of the block */
+    uint16_t n;
     bool is_static;
     bool is_nothing;
-    struct vg_field_term v[];
+    struct packed_term v[];
 };
+static_assert(VG_FIELD_SELECTOR_TERMS_MAX <= UINT16_MAX, "n counts them");
 
 static const struct vg_field_selector everything = {.size = 0, .is_static = true};
 static const struct vg_field_selector nothing = {.size = 0, .is_static = true, .is_nothing = true};
@@ -29,24 +37,35 @@ const struct vg_field_selector *vg_field_selector_nothing(void)
     return &nothing;
 }
 
+static struct vg_field_term unpack(const struct vg_field_selector *s, uint32_t i)
+{
+    const struct packed_term *t = &s->v[i];
+    const char *text = (const char *)(s->v + s->n) + t->at;
+    return (struct vg_field_term){.field = vg_slice(text, t->field_n),
+                                  .value = vg_slice(text + t->field_n, t->value_n),
+                                  .op = (enum vg_field_op)t->op,
+                                  .index = t->index};
+}
+
 /* ---- making ---- */
 
-static struct vg_slice place_bytes(char **at, struct vg_slice s)
+static uint32_t place_bytes(char *to, struct vg_slice s)
 {
-    struct vg_slice placed = {*at, s.n};
     if (s.n > 0)
-        memcpy(*at, s.p, s.n);
-    *at += s.n;
-    return placed;
+        memcpy(to, s.p, s.n);
+    return (uint32_t)s.n;
 }
 
 static void place(struct vg_field_selector *s, const struct vg_field_term *terms)
 {
     char *bytes = (char *)(s->v + s->n);
+    uint32_t at = 0;
     for (uint32_t i = 0; i < s->n; i++) {
-        s->v[i] = terms[i];
-        s->v[i].field = place_bytes(&bytes, terms[i].field);
-        s->v[i].value = place_bytes(&bytes, terms[i].value);
+        struct packed_term *t = &s->v[i];
+        *t = (struct packed_term){.at = at, .index = terms[i].index, .op = (uint8_t)terms[i].op};
+        t->field_n = place_bytes(bytes + at, terms[i].field);
+        t->value_n = place_bytes(bytes + at + t->field_n, terms[i].value);
+        at += t->field_n + t->value_n;
     }
 }
 
@@ -59,14 +78,16 @@ int vg_field_selector_from_terms(const struct vg_field_term *terms, size_t n,
         *ret_selector = &everything;
         return 0;
     }
-    size_t size = sizeof(struct vg_field_selector) + n * sizeof *terms;
+    size_t size = sizeof(struct vg_field_selector) + n * sizeof(struct packed_term);
     for (size_t i = 0; i < n; i++)
         size += terms[i].field.n + terms[i].value.n;
+    if (size > UINT32_MAX)
+        return VIGIL_E_TOO_LARGE;
     struct vg_field_selector *s = vg_calloc(1, size);
     if (!s)
         return -ENOMEM;
-    s->size = size;
-    s->n = (uint32_t)n;
+    s->size = (uint32_t)size;
+    s->n = (uint16_t)n;
     place(s, terms);
     *ret_selector = s;
     return 0;
@@ -139,9 +160,10 @@ static int resolve_terms(const struct vg_field_selector *s, const struct vg_fiel
                          struct vg_field_term *terms, struct vg_buf *message)
 {
     int r = 0;
-    memcpy(terms, s->v, s->n * sizeof *terms);
-    for (uint32_t i = 0; r == 0 && i < s->n; i++)
+    for (uint32_t i = 0; r == 0 && i < s->n; i++) {
+        terms[i] = unpack(s, i);
         r = resolve_term(labels, &terms[i], message);
+    }
     return r;
 }
 
@@ -172,8 +194,8 @@ bool vg_field_selector_matches(const struct vg_field_selector *s, vg_field_get_f
                                const void *object)
 {
     for (uint32_t i = 0; i < s->n; i++) {
-        const struct vg_field_term *t = &s->v[i];
-        if (vg_slice_eq(get(object, t), t->value) != (t->op == VG_FIELD_EQUALS))
+        struct vg_field_term t = unpack(s, i);
+        if (vg_slice_eq(get(object, &t), t.value) != (t.op == VG_FIELD_EQUALS))
             return false;
     }
     return !s->is_nothing;
@@ -201,18 +223,19 @@ size_t vg_field_selector_size(const struct vg_field_selector *s)
     return s->size;
 }
 
-const struct vg_field_term *vg_field_selector_at(const struct vg_field_selector *s, uint32_t i)
+struct vg_field_term vg_field_selector_at(const struct vg_field_selector *s, uint32_t i)
 {
     assert(i < s->n);
-    return &s->v[i];
+    return unpack(s, i);
 }
 
 bool vg_field_selector_requires(const struct vg_field_selector *s, struct vg_slice field,
                                 struct vg_slice *ret_value)
 {
     for (uint32_t i = 0; i < s->n; i++) {
-        if (s->v[i].op == VG_FIELD_EQUALS && vg_slice_eq(s->v[i].field, field)) {
-            *ret_value = s->v[i].value;
+        struct vg_field_term t = unpack(s, i);
+        if (t.op == VG_FIELD_EQUALS && vg_slice_eq(t.field, field)) {
+            *ret_value = t.value;
             return true;
         }
     }
@@ -222,9 +245,11 @@ bool vg_field_selector_requires(const struct vg_field_selector *s, struct vg_sli
 static uint32_t count_equal(const struct vg_field_selector *s, const struct vg_field_term *t)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n; i++)
-        n += s->v[i].op == t->op && s->v[i].index == t->index &&
-             vg_slice_eq(s->v[i].field, t->field) && vg_slice_eq(s->v[i].value, t->value);
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct vg_field_term u = unpack(s, i);
+        n += u.op == t->op && u.index == t->index && vg_slice_eq(u.field, t->field) &&
+             vg_slice_eq(u.value, t->value);
+    }
     return n;
 }
 
@@ -233,7 +258,8 @@ bool vg_field_selector_equal(const struct vg_field_selector *a, const struct vg_
     if (a->n != b->n || a->is_nothing != b->is_nothing)
         return false;
     for (uint32_t i = 0; i < a->n; i++) {
-        if (count_equal(a, &a->v[i]) != count_equal(b, &a->v[i]))
+        struct vg_field_term t = unpack(a, i);
+        if (count_equal(a, &t) != count_equal(b, &t))
             return false;
     }
     return true;
@@ -264,9 +290,10 @@ int vg_field_selector_append(struct vg_buf *b, const struct vg_field_selector *s
 {
     int r = 0;
     for (uint32_t i = 0; r == 0 && i < s->n; i++) {
+        struct vg_field_term t = unpack(s, i);
         r = i > 0 ? vg_buf_append_byte(b, ',') : 0;
         if (r == 0)
-            r = append_term(b, &s->v[i]);
+            r = append_term(b, &t);
     }
     return r;
 }

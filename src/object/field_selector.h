@@ -95,7 +95,8 @@ bool vg_field_selector_matches(const struct vg_field_selector *s, vg_field_get_f
 bool vg_field_selector_is_everything(const struct vg_field_selector *s);
 bool vg_field_selector_is_nothing(const struct vg_field_selector *s);
 uint32_t vg_field_selector_count(const struct vg_field_selector *s);
-const struct vg_field_term *vg_field_selector_at(const struct vg_field_selector *s, uint32_t i);
+/* Its texts are the selector's. */
+struct vg_field_term vg_field_selector_at(const struct vg_field_selector *s, uint32_t i);
 /* Is there a term field=value? Then the value of the first one is in *ret_value. */
 bool vg_field_selector_requires(const struct vg_field_selector *s, struct vg_slice field,
                                 struct vg_slice *ret_value);

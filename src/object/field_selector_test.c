@@ -329,13 +329,13 @@ static void resolving_gives_canonical_names_and_indexes(void **state)
     (void)state;
     struct vg_field_labels pod = {.v = pod_labels, .n = VG_ARRAY_LEN(pod_labels)};
     const struct vg_field_selector *s = parse_str("spec.host=n1,metadata.name!=x"), *r = NULL;
-    assert_int_equal(vg_field_selector_at(s, 0)->index, VG_FIELD_UNRESOLVED);
+    assert_int_equal(vg_field_selector_at(s, 0).index, VG_FIELD_UNRESOLVED);
     assert_int_equal(vg_field_selector_resolve(s, &pod, &r, NULL), 0);
     VG_AUTO(buf) b = {0};
     assert_int_equal(vg_field_selector_append(&b, r), 0);
     vg_assert_slice_equal(vg_buf_slice(&b), VG_SLICE_LIT("metadata.name!=x,spec.nodeName=n1"));
-    assert_int_equal(vg_field_selector_at(r, 0)->index, 0);
-    assert_int_equal(vg_field_selector_at(r, 1)->index, 7);
+    assert_int_equal(vg_field_selector_at(r, 0).index, 0);
+    assert_int_equal(vg_field_selector_at(r, 1).index, 7);
     struct vg_slice v = {0};
     assert_true(vg_field_selector_requires(r, VG_SLICE_LIT("spec.nodeName"), &v));
     vg_assert_slice_equal(v, VG_SLICE_LIT("n1"));

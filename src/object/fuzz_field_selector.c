@@ -45,9 +45,9 @@ static void check_match(const struct vg_field_selector *s)
 {
     bool all = true;
     for (uint32_t i = 0; i < vg_field_selector_count(s); i++) {
-        const struct vg_field_term *t = vg_field_selector_at(s, i);
-        bool same = vg_slice_eq(required(s, t), t->value);
-        all = all && same == (t->op == VG_FIELD_EQUALS);
+        struct vg_field_term t = vg_field_selector_at(s, i);
+        bool same = vg_slice_eq(required(s, &t), t.value);
+        all = all && same == (t.op == VG_FIELD_EQUALS);
     }
     MUST(vg_field_selector_matches(s, required, s) == all);
 }
@@ -67,7 +67,7 @@ static void check_resolve(const struct vg_field_selector *s, enum vg_field_refus
     int r = vg_field_selector_resolve(s, &kind, &resolved, &message);
     MUST(r == 0 || (r == VIGIL_E_INVALID && message.n > 0));
     for (uint32_t i = 0; r == 0 && i < vg_field_selector_count(s); i++)
-        MUST(vg_field_selector_at(resolved, i)->index <= 1);
+        MUST(vg_field_selector_at(resolved, i).index <= 1);
     MUST(r != 0 || vg_field_selector_count(resolved) == vg_field_selector_count(s));
     vg_field_selector_free(resolved);
 }

@@ -17,11 +17,21 @@ struct vg_obj_predicate {
     _Atomic uint32_t refs;
     term_no pin_ns, pin_name, pin_trigger; /* the URL goes before the first two */
     bool has_labels, has_fields;           /* they restrict something */
-    struct vg_slice ns, name;              /* from the URL; empty: any */
+    uint32_t ns_n, name_n;                 /* lengths */
     const struct vg_label_selector *labels;
     const struct vg_field_selector *fields; /* resolved */
-    char bytes[];                           /* what ns and name point to */
+    char bytes[];                           /* namespace and name from the URL; empty: any */
 };
+
+static struct vg_slice url_ns(const struct vg_obj_predicate *p)
+{
+    return vg_slice(p->bytes, p->ns_n);
+}
+
+static struct vg_slice url_name(const struct vg_obj_predicate *p)
+{
+    return vg_slice(p->bytes + p->ns_n, p->name_n);
+}
 
 /* ---- resolving ---- */
 
@@ -56,7 +66,7 @@ static int resolve(const struct vg_obj_fields *fields, const struct vg_field_sel
 static bool is_resolved(const struct vg_field_selector *s)
 {
     for (uint32_t i = 0; i < vg_field_selector_count(s); i++)
-        if (vg_field_selector_at(s, i)->index == VG_FIELD_UNRESOLVED)
+        if (vg_field_selector_at(s, i).index == VG_FIELD_UNRESOLVED)
             return false;
     return true;
 }
@@ -64,7 +74,7 @@ static bool is_resolved(const struct vg_field_selector *s)
 static bool are_indexes_known(const struct vg_obj_fields *fields, const struct vg_field_selector *s)
 {
     for (uint32_t i = 0; i < vg_field_selector_count(s); i++) {
-        uint32_t index = vg_field_selector_at(s, i)->index;
+        uint32_t index = vg_field_selector_at(s, i).index;
         if (index >= fields->n && index != VG_OBJ_FIELD_NAME && index != VG_OBJ_FIELD_NAMESPACE)
             return false;
     }
@@ -83,25 +93,16 @@ static void find_pins(struct vg_obj_predicate *p, uint32_t trigger)
 {
     p->pin_ns = p->pin_name = p->pin_trigger = NO_TERM;
     for (uint32_t i = 0; i < vg_field_selector_count(p->fields); i++) {
-        const struct vg_field_term *term = vg_field_selector_at(p->fields, i);
-        if (term->op != VG_FIELD_EQUALS)
+        struct vg_field_term term = vg_field_selector_at(p->fields, i);
+        if (term.op != VG_FIELD_EQUALS)
             continue;
-        if (term->index == VG_OBJ_FIELD_NAMESPACE)
+        if (term.index == VG_OBJ_FIELD_NAMESPACE)
             set_pin(&p->pin_ns, i);
-        else if (term->index == VG_OBJ_FIELD_NAME)
+        else if (term.index == VG_OBJ_FIELD_NAME)
             set_pin(&p->pin_name, i);
-        else if (term->index == trigger)
+        else if (term.index == trigger)
             set_pin(&p->pin_trigger, i);
     }
-}
-
-static struct vg_slice keep(char **at, struct vg_slice s)
-{
-    struct vg_slice kept = vg_slice(*at, s.n);
-    if (s.n)
-        memcpy(*at, s.p, s.n);
-    *at += s.n;
-    return kept;
 }
 
 /* Owns labels and fields from then on. NULL: out of memory, and they are still the caller's. */
@@ -113,10 +114,13 @@ static struct vg_obj_predicate *build(const struct vg_obj_predicate_opts *opts,
     struct vg_obj_predicate *p = vg_calloc(1, size);
     if (!p)
         return NULL;
-    char *at = p->bytes;
     atomic_init(&p->refs, 1);
-    p->ns = keep(&at, opts->ns);
-    p->name = keep(&at, opts->name);
+    p->ns_n = (uint32_t)opts->ns.n;
+    p->name_n = (uint32_t)opts->name.n;
+    if (opts->ns.n)
+        memcpy(p->bytes, opts->ns.p, opts->ns.n);
+    if (opts->name.n)
+        memcpy(p->bytes + opts->ns.n, opts->name.p, opts->name.n);
     p->labels = labels;
     p->fields = fields;
     p->has_labels = !vg_label_selector_is_everything(labels);
@@ -158,7 +162,8 @@ int vg_obj_predicate_new(const struct vg_obj_predicate_opts *opts, struct vg_obj
     const struct vg_field_selector *fields = opts->take_fields;
     labels = labels ? labels : vg_label_selector_everything();
     fields = fields ? fields : vg_field_selector_everything();
-    int err = opts->fields->n > VG_OBJ_FIELDS_MAX ? VIGIL_E_INVALID : 0;
+    bool is_long = opts->ns.n > UINT32_MAX || opts->name.n > UINT32_MAX;
+    int err = opts->fields->n > VG_OBJ_FIELDS_MAX || is_long ? VIGIL_E_INVALID : 0;
     if (err == 0)
         err = resolve_own(opts->fields, &fields, reterr_status);
     if (err == 0)
@@ -203,9 +208,9 @@ static struct vg_slice get_field(const void *object, const struct vg_field_term 
 
 bool vg_obj_predicate_matches(const struct vg_obj_predicate *p, const struct vg_obj_header *h)
 {
-    if (p->ns.n && !vg_slice_eq(p->ns, vg_obj_namespace(h)))
+    if (p->ns_n && !vg_slice_eq(url_ns(p), vg_obj_namespace(h)))
         return false;
-    if (p->name.n && !vg_slice_eq(p->name, vg_obj_name(h)))
+    if (p->name_n && !vg_slice_eq(url_name(p), vg_obj_name(h)))
         return false;
     if (p->has_fields && !vg_field_selector_matches(p->fields, get_field, h))
         return false;
@@ -214,13 +219,13 @@ bool vg_obj_predicate_matches(const struct vg_obj_predicate *p, const struct vg_
 
 bool vg_obj_predicate_is_all(const struct vg_obj_predicate *p)
 {
-    return p->ns.n == 0 && p->name.n == 0 && !p->has_fields && !p->has_labels;
+    return p->ns_n == 0 && p->name_n == 0 && !p->has_fields && !p->has_labels;
 }
 
 bool vg_obj_predicate_is_trigger(const struct vg_obj_predicate *p)
 {
-    return p->pin_trigger != NO_TERM && vg_field_selector_count(p->fields) == 1 && p->ns.n == 0 &&
-           p->name.n == 0 && !p->has_labels;
+    return p->pin_trigger != NO_TERM && vg_field_selector_count(p->fields) == 1 && p->ns_n == 0 &&
+           p->name_n == 0 && !p->has_labels;
 }
 
 enum vg_obj_change vg_obj_predicate_change(const struct vg_obj_predicate *p,
@@ -242,18 +247,18 @@ static bool get_pin(const struct vg_obj_predicate *p, struct vg_slice url, term_
     if (url.n)
         *ret = url;
     else if (term != NO_TERM)
-        *ret = vg_field_selector_at(p->fields, term)->value;
+        *ret = vg_field_selector_at(p->fields, term).value;
     return url.n || term != NO_TERM;
 }
 
 bool vg_obj_predicate_namespace(const struct vg_obj_predicate *p, struct vg_slice *ret_ns)
 {
-    return get_pin(p, p->ns, p->pin_ns, ret_ns);
+    return get_pin(p, url_ns(p), p->pin_ns, ret_ns);
 }
 
 bool vg_obj_predicate_name(const struct vg_obj_predicate *p, struct vg_slice *ret_name)
 {
-    return get_pin(p, p->name, p->pin_name, ret_name);
+    return get_pin(p, url_name(p), p->pin_name, ret_name);
 }
 
 bool vg_obj_predicate_trigger(const struct vg_obj_predicate *p, struct vg_slice *ret_value)
@@ -273,6 +278,6 @@ const struct vg_field_selector *vg_obj_predicate_fields(const struct vg_obj_pred
 
 size_t vg_obj_predicate_size(const struct vg_obj_predicate *p)
 {
-    return sizeof *p + p->ns.n + p->name.n + vg_label_selector_size(p->labels) +
+    return sizeof *p + p->ns_n + p->name_n + vg_label_selector_size(p->labels) +
            vg_field_selector_size(p->fields);
 }
