@@ -17,7 +17,7 @@ static void watcher_bytes(const struct bench *b, enum carrier carrier, double li
     struct server s;
     server_start(&s, b->binary, b->dir);
     /* What the first few need once is not counted. */
-    struct crowd *first = crowd_of_watches(&s, carrier, NODE_WATCH, STREAMS, STREAMS);
+    struct crowd *first = crowd_of_watches(&s, carrier, NODE_WATCH, 4 * STREAMS, STREAMS);
     uint64_t before = server_anonymous_bytes(&s);
     struct crowd *crowd = crowd_of_watches(&s, carrier, NODE_WATCH, n, STREAMS);
     crowd_await_quiet(crowd, 300);
