@@ -2,12 +2,13 @@
  * dies, and a leader that cannot renew stops before that. */
 #include "world.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "vigil/leader.h"
+#include "client/leader/leader_int.h"
 
 struct candidate {
     struct vigil_client *c;
@@ -33,10 +34,11 @@ static void on_new_leader(void *arg, const char *identity)
     atomic_fetch_add(&a->n_leaders, 1);
 }
 
-static void stand(struct candidate *a, const struct server *s, const char *identity, bool release)
+static void stand(struct candidate *a, struct vigil_client *take_c, const char *identity,
+                  bool release)
 {
     memset(a, 0, sizeof(*a));
-    a->c = server_client(s, s->port, VIGIL_OWN_THREAD);
+    a->c = take_c;
     struct vigil_leader_opts o = {.size = sizeof(o),
                                   .ns = "default",
                                   .name = "the-one",
@@ -64,6 +66,34 @@ static void await(_Atomic int *n, int value)
         usleep(1000);
 }
 
+/* ---- two candidates on one clock that the test moves ---- */
+
+static struct vg_fake_clock now;
+
+/* Time goes on as soon as nobody waits for the server. */
+static void turn(struct candidate *a, struct candidate *b)
+{
+    struct candidate *v[] = {a, b};
+    bool is_busy = false;
+    for (int i = 0; i < 2; i++) {
+        if (!v[i])
+            continue;
+        struct pollfd p = {.fd = vigil_client_fd(v[i]->c), .events = POLLIN};
+        vigil_client_step(v[i]->c);
+        is_busy = is_busy || v[i]->l->x;
+        poll(&p, 1, is_busy);
+    }
+    if (!is_busy)
+        vg_fake_clock_advance(&now, 50 * VG_NS_PER_MS);
+}
+
+static void turn_for(struct candidate *a, struct candidate *b, uint64_t ms)
+{
+    uint64_t end = vg_clock_mono_ns(&now.clock) + ms * VG_NS_PER_MS;
+    while (vg_clock_mono_ns(&now.clock) < end)
+        turn(a, b);
+}
+
 /* Reads the lease: transitions. */
 static int64_t transitions(const struct candidate *a, const char *holder)
 {
@@ -80,40 +110,45 @@ static void one_leads_and_another_follows_when_it_gives_up(void **state)
 {
     struct candidate a, b;
     const struct server *s = *state;
-    stand(&a, s, "anna", true);
-    await(&a.n_started, 1);
+    vg_fake_clock_init(&now);
+    stand(&a, server_client_on(s, &now.clock), "anna", true);
+    while (!a.n_started)
+        turn(&a, NULL);
     assert_true(vigil_leader_is_leading(a.l));
-    stand(&b, s, "ben \"quoted\"", true);
-    await(&b.n_leaders, 1);
+    stand(&b, server_client_on(s, &now.clock), "ben \"quoted\"", true);
+    while (!b.n_leaders)
+        turn(&a, &b);
     assert_string_equal(b.leader, "anna");
     assert_false(vigil_leader_is_leading(b.l));
     assert_int_equal(transitions(&b, "anna"), 0);
-    usleep(1500000); /* longer than the lease: it is renewed */
-    assert_int_equal(atomic_load(&b.n_started), 0);
+    turn_for(&a, &b, 60000); /* many times the lease: it is renewed */
+    assert_int_equal(b.n_started, 0);
+    assert_int_equal(a.n_stopped, 0);
     step_down(&a);
-    assert_int_equal(atomic_load(&a.n_stopped), 1);
-    await(&b.n_started, 1);
-    usleep(1500000);
-    assert_int_equal(atomic_load(&b.n_stopped), 0);
+    assert_int_equal(a.n_stopped, 1);
+    while (!b.n_started)
+        turn(NULL, &b);
+    turn_for(NULL, &b, 5000);
+    assert_int_equal(b.n_stopped, 0);
     assert_int_equal(transitions(&b, NULL), 1);
-    vigil_leader_free(b.l);
-    b.l = NULL;
-    assert_int_equal(atomic_load(&b.n_stopped), 1);
+    vigil_leader_free(vg_steal(b.l));
+    assert_int_equal(b.n_stopped, 1);
     assert_int_equal(transitions(&b, ""), 1); /* released */
     step_down(&b);
+    vg_fake_clock_done(&now);
 }
 
 static void a_leader_that_cannot_renew_stops(void **state)
 {
     struct candidate a, b;
     struct server *s = *state;
-    stand(&a, s, "anna", false);
+    stand(&a, server_client(s, s->port, VIGIL_OWN_THREAD), "anna", false);
     await(&a.n_started, 1);
     server_kill(s);
     await(&a.n_stopped, 1);
     assert_false(vigil_leader_is_leading(a.l));
     server_start(s);
-    stand(&b, s, "ben", false);
+    stand(&b, server_client(s, s->port, VIGIL_OWN_THREAD), "ben", false);
     await(&b.n_started, 1); /* the lease has run out by then, or does so now */
     step_down(&a);
     assert_int_equal(atomic_load(&a.n_stopped), 1);

@@ -175,7 +175,8 @@ static void print_log(void *arg, enum vigil_level level, const char *component, 
     fprintf(stderr, "%d %s %s %s\n", (int)level, component, event, fields);
 }
 
-struct vigil_client *server_client(const struct server *s, uint16_t port, enum vigil_loop_mode mode)
+static struct vigil_client *make_client(const struct server *s, uint16_t port,
+                                        enum vigil_loop_mode mode, const struct vg_clock *clock)
 {
     struct vigil_client_opts co = VIGIL_INIT(struct vigil_client_opts);
     struct vigil_config *config = s->kubeconfig ? other_config(s, port) : vigild_config(s, port);
@@ -187,10 +188,20 @@ struct vigil_client *server_client(const struct server *s, uint16_t port, enum v
         co.log = print_log;
         co.log_level = VIGIL_DEBUG;
     }
-    if (vigil_client_new(config, &co, &c, &err) < 0)
+    if (vg_client_new(config, &co, clock, &c, &err) < 0)
         give_up("%s", err.message);
     vigil_config_free(config);
     return c;
+}
+
+struct vigil_client *server_client(const struct server *s, uint16_t port, enum vigil_loop_mode mode)
+{
+    return make_client(s, port, mode, vg_clock_system());
+}
+
+struct vigil_client *server_client_on(const struct server *s, const struct vg_clock *clock)
+{
+    return make_client(s, s->port, VIGIL_OWN_LOOP, clock);
 }
 
 /* ---- followers ---- */

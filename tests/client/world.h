@@ -28,6 +28,8 @@ int server_tear_down(void **state);
 /* As administrator, through this port of 127.0.0.1. */
 struct vigil_client *server_client(const struct server *s, uint16_t port,
                                    enum vigil_loop_mode mode);
+/* The same on another clock; the test turns it (VIGIL_OWN_LOOP). */
+struct vigil_client *server_client_on(const struct server *s, const struct vg_clock *clock);
 
 struct follower {
     const char *name;
