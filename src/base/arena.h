@@ -49,7 +49,7 @@ VG_CHECK static inline void *vg_arena_alloc(struct vg_arena *a, size_t size, siz
 
 #define vg_arena_new(a, type) ((type *)vg_arena_alloc((a), sizeof(type), _Alignof(type)))
 #define vg_arena_array(a, type, n)                                                                 \
-    ((n) > SIZE_MAX / sizeof(type)                                                                 \
+    ((size_t)(n) > SIZE_MAX / sizeof(type)                                                         \
          ? NULL                                                                                    \
          : (type *)vg_arena_alloc((a), sizeof(type) * (n), _Alignof(type)))
 

@@ -250,8 +250,8 @@ static void told_delete(void *arg, const struct vigil_object *o, bool is_tombsto
 {
     (void)is_tombstone;
     struct told *t = arg;
-    t->is_wrong = t->is_wrong || !*place(t, o);
-    *place(t, o) = 0;
+    *place(t, o) =
+        0; /* it may never have been told: when the list was lost and the watch went on */
 }
 
 static int follow(struct served *s, struct told *t)
