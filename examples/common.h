@@ -51,6 +51,27 @@ static inline struct place place_of(const struct vigil_object *o)
     return p;
 }
 
+/* Objects, each held by a reference. */
+struct objects {
+    const struct vigil_object **v;
+    size_t n;
+};
+static inline void objects_add(struct objects *all, const struct vigil_object *take_o)
+{
+    const struct vigil_object **v = realloc((void *)all->v, (all->n + 1) * sizeof(*v));
+    if (!v)
+        die("objects", NULL);
+    all->v = v;
+    all->v[all->n++] = take_o;
+}
+static inline void objects_done(struct objects *all)
+{
+    for (size_t i = 0; i < all->n; i++)
+        vigil_object_unref(all->v[i]);
+    free((void *)all->v);
+    *all = (struct objects){0};
+}
+
 static inline bool is_going(const struct vigil_object *o)
 {
     return vigil_get(o, "metadata.deletionTimestamp").type == VIGIL_STRING;

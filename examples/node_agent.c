@@ -195,11 +195,11 @@ static void *work(void *arg)
     do {
         struct pod_set all = pod_sources_merged(a->sources);
         heartbeat(a);
-        for (size_t i = 0; i < all.n; i++)
-            sync_pod(a, &all, all.pods[i]);
+        for (size_t i = 0; i < all.pods.n; i++)
+            sync_pod(a, &all, all.pods.v[i]);
         if (all.is_complete) /* N3 */
             runtime_clean_up(a->root, &all);
-        pod_set_done(&all);
+        objects_done(&all.pods);
     } while (pod_sources_wait(a->sources));
     return NULL;
 }

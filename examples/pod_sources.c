@@ -14,16 +14,12 @@
 
 enum { API, FILES, HTTP, N_SOURCES };
 
-struct source {
-    struct pod_set set; /* is_complete: it has spoken */
-};
-
 struct pod_sources {
     struct pod_sources_opts opts;
     pthread_mutex_t mu;
     pthread_cond_t changed;
     bool has_changed, has_ended;
-    struct source source[N_SOURCES];
+    struct pod_set source[N_SOURCES]; /* is_complete: it has spoken */
     time_t next_poll;
     struct vigil_undelta *undelta;
     struct vigil_reflector *reflector;
@@ -33,29 +29,13 @@ struct pod_sources {
 
 /* ---- sets ---- */
 
-static void set_add(struct pod_set *set, const struct vigil_object *take_pod)
-{
-    set->pods = realloc((void *)set->pods, (set->n + 1) * sizeof(*set->pods));
-    if (!set->pods)
-        die("pods", NULL);
-    set->pods[set->n++] = take_pod;
-}
-
-void pod_set_done(struct pod_set *set)
-{
-    for (size_t i = 0; i < set->n; i++)
-        vigil_object_unref(set->pods[i]);
-    free((void *)set->pods);
-    *set = (struct pod_set){0};
-}
-
 const struct vigil_object *pod_set_find(const struct pod_set *set, struct vigil_text key,
                                         bool is_static)
 {
-    for (size_t i = 0; i < set->n; i++)
-        if (same_text(vigil_object_key(set->pods[i]), key) &&
-            is_static == is_static_pod(set->pods[i]))
-            return set->pods[i];
+    for (size_t i = 0; i < set->pods.n; i++)
+        if (same_text(vigil_object_key(set->pods.v[i]), key) &&
+            is_static == is_static_pod(set->pods.v[i]))
+            return set->pods.v[i];
     return NULL;
 }
 
@@ -64,12 +44,12 @@ static void source_set(struct pod_sources *s, int which, struct pod_set take_set
 {
     take_set.is_complete = true;
     pthread_mutex_lock(&s->mu);
-    struct pod_set before = s->source[which].set;
-    s->source[which].set = take_set;
+    struct pod_set before = s->source[which];
+    s->source[which] = take_set;
     s->has_changed = true;
     pthread_cond_signal(&s->changed);
     pthread_mutex_unlock(&s->mu);
-    pod_set_done(&before);
+    objects_done(&before.pods);
 }
 
 struct pod_set pod_sources_merged(struct pod_sources *s)
@@ -77,10 +57,10 @@ struct pod_set pod_sources_merged(struct pod_sources *s)
     struct pod_set all = {.is_complete = true};
     pthread_mutex_lock(&s->mu);
     for (int i = 0; i < N_SOURCES; i++) {
-        const struct pod_set *set = &s->source[i].set;
+        const struct pod_set *set = &s->source[i];
         all.is_complete = all.is_complete && set->is_complete;
-        for (size_t k = 0; k < set->n; k++)
-            set_add(&all, vigil_object_ref(set->pods[k]));
+        for (size_t k = 0; k < set->pods.n; k++)
+            objects_add(&all.pods, vigil_object_ref(set->pods.v[k]));
     }
     pthread_mutex_unlock(&s->mu);
     return all;
@@ -92,7 +72,7 @@ static void on_push(void *arg, const struct vigil_object *const *pods, size_t n)
 {
     struct pod_set set = {0};
     for (size_t i = 0; i < n; i++)
-        set_add(&set, vigil_object_ref(pods[i]));
+        objects_add(&set.pods, vigil_object_ref(pods[i]));
     source_set(arg, API, set);
 }
 
@@ -142,7 +122,7 @@ static void add_static(struct pod_sources *s, struct pod_set *set, const char *s
     }
     vigil_object_unref(o);
     if (pod)
-        set_add(set, pod);
+        objects_add(&set->pods, pod);
     else
         say("%s: a manifest is no pod: %s", source, err.message);
 }
@@ -245,8 +225,8 @@ struct pod_sources *pod_sources_new(const struct pod_sources_opts *opts)
     pthread_mutex_init(&s->mu, NULL);
     pthread_cond_init(&s->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    s->source[FILES].set.is_complete = !opts->dir;
-    s->source[HTTP].set.is_complete = !opts->url;
+    s->source[FILES].is_complete = !opts->dir;
+    s->source[HTTP].is_complete = !opts->url;
     if (opts->url)
         start_web(s);
     start_api(s);
@@ -259,7 +239,7 @@ void pod_sources_free(struct pod_sources *s)
     vigil_undelta_free(s->undelta);
     vigil_client_free(s->web);
     for (int i = 0; i < N_SOURCES; i++)
-        pod_set_done(&s->source[i].set);
+        objects_done(&s->source[i].pods);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->mu);
     free(s->web_path);

@@ -33,14 +33,12 @@ bool pod_sources_wait(struct pod_sources *s);
 /* From a thread that does not wait: let the one that does go. */
 void pod_sources_end(struct pod_sources *s);
 
-/* All pods of all sources, each holding a reference. */
+/* All pods of all sources. */
 struct pod_set {
-    const struct vigil_object **pods;
-    size_t n;
+    struct objects pods;
     bool is_complete; /* every source has spoken: what is in none of them is not wanted */
 };
 struct pod_set pod_sources_merged(struct pod_sources *s);
-void pod_set_done(struct pod_set *set);
 /* Borrowed; NULL: not there. is_static: of a file or a URL, else of the API. */
 const struct vigil_object *pod_set_find(const struct pod_set *set, struct vigil_text key,
                                         bool is_static);

@@ -118,12 +118,12 @@ static int scale(struct controller *c, const struct vigil_object *set, const cha
 {
     size_t want = (size_t)vigil_get_int(set, "spec.replicas", 1);
     int e = 0;
-    for (size_t i = p->n_mine; e == 0 && i < want && i < p->n_mine + BURST; i++)
+    for (size_t i = p->mine.n; e == 0 && i < want && i < p->mine.n + BURST; i++)
         e = create_pod(c, set, key);
-    if (p->n_mine > want)
-        qsort((void *)p->mine, p->n_mine, sizeof(*p->mine), cheapest_first);
-    for (size_t i = 0; e == 0 && i + want < p->n_mine && i < BURST; i++)
-        e = delete_pod(c, p->mine[i], key);
+    if (p->mine.n > want)
+        qsort((void *)p->mine.v, p->mine.n, sizeof(*p->mine.v), cheapest_first);
+    for (size_t i = 0; e == 0 && i + want < p->mine.n && i < BURST; i++)
+        e = delete_pod(c, p->mine.v[i], key);
     return e;
 }
 
@@ -133,13 +133,13 @@ static int report(struct controller *c, const struct vigil_object *set, const st
     struct vigil_patch_opts opts = {
         .size = sizeof(opts), .type = VIGIL_PATCH_MERGE, .subresource = "status"};
     int64_t generation = vigil_get_int(set, "metadata.generation", 0);
-    if (vigil_get_int(set, "status.replicas", -1) == (int64_t)p->n_mine &&
+    if (vigil_get_int(set, "status.replicas", -1) == (int64_t)p->mine.n &&
         vigil_get_int(set, "status.readyReplicas", -1) == (int64_t)p->n_ready &&
         vigil_get_int(set, "status.observedGeneration", -1) == generation)
         return 0;
     char *json = format("{\"status\":{\"replicas\":%zu,\"readyReplicas\":%zu,\"availableReplicas\":"
                         "%zu,\"observedGeneration\":%lld}}",
-                        p->n_mine, p->n_ready, p->n_ready, (long long)generation);
+                        p->mine.n, p->n_ready, p->n_ready, (long long)generation);
     const struct vigil_object *ret = NULL;
     int e = vigil_patch(c->client, &vigil_replicasets, at.ns, at.name, vigil_text(json), &opts,
                         &ret, NULL);
@@ -151,15 +151,15 @@ static int report(struct controller *c, const struct vigil_object *set, const st
 /* R4. The store may lag behind: only the server knows that an owner is gone. */
 static int sweep(struct controller *c, const char *key, const struct pods *p)
 {
-    struct place at = place_of(p->strays[0]);
+    struct place at = place_of(p->strays.v[0]);
     const struct vigil_object *set = NULL;
     struct vigil_error err;
     int e = vigil_read(c->client, &vigil_replicasets, at.ns, strchr(key, '/') + 1, &set, &err);
-    for (size_t i = 0; (e == 0 || e == VIGIL_E_NOT_FOUND) && i < p->n_strays; i++) {
+    for (size_t i = 0; (e == 0 || e == VIGIL_E_NOT_FOUND) && i < p->strays.n; i++) {
         struct vigil_text kind, name, uid;
-        bool has_owner = vigil_object_controller(p->strays[i], &kind, &name, &uid);
+        bool has_owner = vigil_object_controller(p->strays.v[i], &kind, &name, &uid);
         if (!set || (has_owner && !same_text(uid, vigil_object_uid(set))))
-            e = delete_pod(c, p->strays[i], key);
+            e = delete_pod(c, p->strays.v[i], key);
     }
     vigil_object_unref(set);
     return e == VIGIL_E_NOT_FOUND ? 0 : e;
@@ -168,15 +168,15 @@ static int sweep(struct controller *c, const char *key, const struct pods *p)
 static int sync_set(void *arg, const char *key)
 {
     struct controller *c = arg;
-    if (is_expecting(&c->expected,
-                     key)) /* R2: what we wait for brings the key back, or its time does */
+    /* R2: what we wait for brings the key back, or its time does */
+    if (is_expecting(&c->expected, key))
         return vigil_workqueue_add_after(c->queue, vigil_text(key), SEEN_WITHIN_S * 1000);
     const struct vigil_object *set =
         vigil_store_get(vigil_informer_store(c->sets), vigil_text(key));
     struct pods p = {.uid = set ? vigil_object_uid(set) : (struct vigil_text){0}};
     int e =
         vigil_store_by_index(vigil_informer_store(c->pods), BY_OWNER, vigil_text(key), collect, &p);
-    if (e == 0 && p.n_strays)
+    if (e == 0 && p.strays.n)
         e = sweep(c, key, &p);
     if (e == 0 && set && !is_going(set))
         e = scale(c, set, key, &p);
@@ -184,7 +184,8 @@ static int sync_set(void *arg, const char *key)
         e = report(c, set, &p);
     if (e < 0)
         say("%s: %s", key, vigil_code_text(e));
-    pods_done(&p);
+    objects_done(&p.mine);
+    objects_done(&p.strays);
     vigil_object_unref(set);
     return e;
 }

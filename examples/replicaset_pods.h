@@ -20,8 +20,8 @@ static inline bool owner_of(const struct vigil_object *pod, char key[KEY_SIZE])
 /* The pods that count, and those of an owner that is not this one. */
 struct pods {
     struct vigil_text uid; /* of the ReplicaSet; empty: there is none */
-    const struct vigil_object **mine, **strays;
-    size_t n_mine, n_strays, n_ready;
+    struct objects mine, strays;
+    size_t n_ready;
 };
 
 static inline bool collect(void *arg, const struct vigil_object *pod)
@@ -33,24 +33,9 @@ static inline bool collect(void *arg, const struct vigil_object *pod)
     bool is_mine = p->uid.n && same_text(uid, p->uid);
     if (is_mine && (vigil_text_is(phase, "Succeeded") || vigil_text_is(phase, "Failed")))
         return true;
-    const struct vigil_object ***v = is_mine ? &p->mine : &p->strays;
-    size_t *n = is_mine ? &p->n_mine : &p->n_strays;
-    *v = realloc((void *)*v, (*n + 1) * sizeof(**v));
-    if (!*v)
-        die("collect", NULL);
-    (*v)[(*n)++] = vigil_object_ref(pod);
+    objects_add(is_mine ? &p->mine : &p->strays, vigil_object_ref(pod));
     p->n_ready += is_mine && has_condition(pod, "Ready");
     return true;
-}
-
-static inline void pods_done(struct pods *p)
-{
-    for (size_t i = 0; i < p->n_mine; i++)
-        vigil_object_unref(p->mine[i]);
-    for (size_t i = 0; i < p->n_strays; i++)
-        vigil_object_unref(p->strays[i]);
-    free((void *)p->mine);
-    free((void *)p->strays);
 }
 
 static inline void random_suffix(char buf[6])

@@ -43,8 +43,8 @@ static inline void runtime_clean_up(const char *root, const struct pod_set *all)
     DIR *d = opendir(root);
     for (const struct dirent *e; d && (e = readdir(d));) {
         bool is_wanted = e->d_name[0] == '.';
-        for (size_t i = 0; i < all->n && !is_wanted; i++)
-            is_wanted = vigil_text_is(vigil_object_uid(all->pods[i]), e->d_name);
+        for (size_t i = 0; i < all->pods.n && !is_wanted; i++)
+            is_wanted = vigil_text_is(vigil_object_uid(all->pods.v[i]), e->d_name);
         if (!is_wanted)
             runtime_stop(root, e->d_name);
     }
