@@ -256,6 +256,37 @@ static void cancels_end_requests(void **state)
     assert_int_equal(a.err.code, VIGIL_E_CANCELED);
 }
 
+static bool hold_watches(void *arg, const char *asked, struct step *ret)
+{
+    (void)arg;
+    *ret = (struct step){.body = OBJECT};
+    return strcmp(asked, "GET /watch") != 0;
+}
+
+/* libcurl would keep the second back until it knew whether the first one's connection can be
+ * shared, and over plain HTTP it never hears that it cannot. */
+static void a_watch_without_an_answer_holds_nobody_up(void **state)
+{
+    (void)state;
+    struct place p;
+    const struct vigil_object *o = NULL;
+    struct answer a = {0};
+    struct vigil_request_opts watch = VIGIL_INIT(struct vigil_request_opts);
+    place_init(&p, NULL, 0);
+    p.server->answer = hold_watches;
+    p.opts.timeout_ms = 5000;
+    place_start(&p);
+    watch.path = "/watch";
+    watch.done = on_answer;
+    watch.arg = &a;
+    watch.timeout_ms = 60000;
+    assert_int_equal(vigil_request(p.client, &watch, NULL, NULL), 0);
+    assert_int_equal(vigil_read(p.client, &vigil_pods, "d", "a", &o, NULL), 0);
+    vigil_object_unref(o);
+    place_done(&p);
+    assert_int_equal(a.err.code, VIGIL_E_CANCELED);
+}
+
 static void calls_that_wait_turn_the_callers_loop(void **state)
 {
     (void)state;
@@ -281,10 +312,20 @@ static void waits_by_mistake(void *arg, const struct vigil_error *err, struct vi
     pthread_mutex_unlock(&p->server->mu);
 }
 
+static bool answer_anything(void *arg, const char *asked, struct step *ret)
+{
+    (void)arg;
+    (void)asked;
+    *ret = (struct step){.body = OBJECT};
+    return true;
+}
+
 static void callbacks_may_not_wait(void **state)
 {
     (void)state;
-    PLACE(p, {.body = "1"}, {.body = OBJECT});
+    struct place p;
+    place_init(&p, NULL, 0);
+    p.server->answer = answer_anything;
     place_start(&p);
     struct vigil_request_opts o = VIGIL_INIT(struct vigil_request_opts);
     o.path = "/x";
@@ -422,6 +463,7 @@ int main(void)
         cmocka_unit_test(requests_time_out),
         cmocka_unit_test(requests_keep_to_the_rate),
         cmocka_unit_test(cancels_end_requests),
+        cmocka_unit_test(a_watch_without_an_answer_holds_nobody_up),
         cmocka_unit_test(calls_that_wait_turn_the_callers_loop),
         cmocka_unit_test(callbacks_may_not_wait),
         cmocka_unit_test(lists_are_told_page_by_page),

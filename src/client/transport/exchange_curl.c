@@ -83,12 +83,15 @@ static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
     return CURL_SOCKOPT_OK;
 }
 
-static void set_connection(CURL *e)
+/* With TLS a request waits until it is known whether it can share a connection that is being made.
+ * Without it there is no HTTP/2 and nothing to wait for; libcurl would wait all the same, for the
+ * end of a watch. */
+static void set_connection(CURL *e, bool is_https)
 {
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    curl_easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
+    curl_easy_setopt(e, CURLOPT_PIPEWAIT, is_https ? 1L : 0L);
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, VG_CONNECT_MS);
     curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, VG_KEEPALIVE_IDLE_S);
@@ -295,7 +298,7 @@ int vg_exchange_open(struct vg_exchange *x)
     if (!e)
         return -ENOMEM;
     const struct vigil_config *config = x->c->config;
-    set_connection(e);
+    set_connection(e, x->c->config->is_https);
     set_proxy(e, config);
     if (has_distrusted(x->c))
         curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
