@@ -133,9 +133,9 @@ static int report(struct controller *c, const struct vigil_object *set, const st
     struct vigil_patch_opts opts = {
         .size = sizeof(opts), .type = VIGIL_PATCH_MERGE, .subresource = "status"};
     int64_t generation = vigil_get_int(set, "metadata.generation", 0);
-    if (vigil_get_int(set, "status.replicas", -1) == (int64_t)p->mine.n &&
-        vigil_get_int(set, "status.readyReplicas", -1) == (int64_t)p->n_ready &&
-        vigil_get_int(set, "status.observedGeneration", -1) == generation)
+    if (vigil_get_int(set, "status.replicas", 0) == (int64_t)p->mine.n &&
+        vigil_get_int(set, "status.readyReplicas", 0) == (int64_t)p->n_ready &&
+        vigil_get_int(set, "status.observedGeneration", 0) == generation)
         return 0;
     char *json = format("{\"status\":{\"replicas\":%zu,\"readyReplicas\":%zu,\"availableReplicas\":"
                         "%zu,\"observedGeneration\":%lld}}",

@@ -246,7 +246,7 @@ class Flow:
             return f"mirrors {mirrors}, wanted {self.static}"
         for name, replicas in self.wanted.items():
             status = sets[name].get("status", {})
-            got = (len(owned[name]), status.get("replicas"), status.get("readyReplicas"),
+            got = (len(owned[name]), status.get("replicas", 0), status.get("readyReplicas", 0),
                    status.get("observedGeneration"))
             want = (replicas, replicas, replicas, sets[name]["metadata"]["generation"])
             if got != want:
