@@ -80,6 +80,16 @@ static enum vg_sub_type mode_of(const struct vg_change *c)
     return sub ? sub->type : VG_SUB_UNSERVED;
 }
 
+/* What this finds is told twice, as there: by every update and by the kind's own check. */
+static void check_twice(struct vg_field_errors *e, const struct vg_meta *m,
+                        const struct vg_meta *old)
+{
+    size_t before = e->n;
+    vg_meta_check_update(e, m, old);
+    if (e->n != before || e->failed)
+        vg_meta_check_update(e, m, old);
+}
+
 /* The checks of every update, then those of the kind: what both find is told twice, as there. */
 static enum vg_verdict check(struct vg_change *c, const struct vg_json *root,
                              const struct vg_meta *m, const struct vg_body *cur)
@@ -87,8 +97,7 @@ static enum vg_verdict check(struct vg_change *c, const struct vg_json *root,
     const struct vg_meta *old = &cur->meta;
     struct vg_field_errors e = {.arena = &c->call->ask->arena};
     vg_meta_check(&e, m, c->kind, true);
-    vg_meta_check_update(&e, m, old);
-    vg_meta_check_update(&e, m, old);
+    check_twice(&e, m, old);
     vg_meta_check_finalizers(&e, m);
     if (vg_kind_is(c->kind, VG_KIND_UPDATE_CHECKS_ALL)) {
         vg_meta_check(&e, m, c->kind, false);
