@@ -125,29 +125,34 @@ static int skip_object(struct vigil_reflector *r, struct vg_slice kind)
     return 0;
 }
 
+static int made_event(struct vigil_reflector *r, enum event event,
+                      const struct vigil_object *take_o)
+{
+    int e;
+    if (is_wanted_kind(r, take_o)) {
+        r->events++;
+        if (r->state == VG_REFLECTOR_STREAMING)
+            return initial_event(r, event, take_o);
+        e = live_event(r, event, take_o);
+    } else {
+        e = skip_object(r, vg_slice_of(vigil_object_kind(take_o)));
+    }
+    vigil_object_unref(take_o);
+    return e;
+}
+
 static int object_event(struct vigil_reflector *r, enum event event, struct vg_slice json)
 {
     const struct vigil_object *o = NULL;
     int e = vg_object_make(json, NULL, &o);
+    if (e == 0)
+        return made_event(r, event, o);
     if (e == -ENOMEM)
         return e;
-    if (e < 0) {
-        struct vg_slice kind = raw_at(json, "kind", NULL, NULL);
-        bool is_other = kind.n && r->opts.resource->kind &&
-                        !vg_slice_eq(kind, vg_slice_str(r->opts.resource->kind));
-        return is_other ? skip_object(r, kind) : end_unreadable(r, "an object without a name");
-    }
-    if (!is_wanted_kind(r, o)) {
-        e = skip_object(r, vg_slice_of(vigil_object_kind(o)));
-        vigil_object_unref(o);
-        return e;
-    }
-    r->events++;
-    if (r->state == VG_REFLECTOR_STREAMING)
-        return initial_event(r, event, o);
-    e = live_event(r, event, o);
-    vigil_object_unref(o);
-    return e;
+    struct vg_slice kind = raw_at(json, "kind", NULL, NULL);
+    bool is_other = kind.n && r->opts.resource->kind &&
+                    !vg_slice_eq(kind, vg_slice_str(r->opts.resource->kind));
+    return is_other ? skip_object(r, kind) : end_unreadable(r, "an object without a name");
 }
 
 static int bookmark_event(struct vigil_reflector *r, struct vg_slice json)
@@ -185,9 +190,35 @@ static int error_event(struct vigil_reflector *r, struct vg_slice json)
     return end_by(r, &err, is_too_large);
 }
 
+/* The frame as servers write it, {"type":"ADDED","object":{...}}: then it need not be scanned for
+ * the object's end, which making the object finds. Anything that follows the object makes that
+ * fail, and the frame is read as any other. 1: made. */
+static int make_at_once(struct vg_slice line, enum event *ret_event,
+                        const struct vigil_object **ret)
+{
+    static const struct vg_slice BEGIN = {"{\"type\":\"", 9}, NEXT = {"\",\"object\":", 11};
+    if (!vg_slice_has_prefix(line, BEGIN) || line.p[line.n - 1] != '}')
+        return 0;
+    struct vg_slice rest = vg_slice(line.p + BEGIN.n, line.n - 1 - BEGIN.n);
+    const char *quote = memchr(rest.p, '"', VG_MIN(rest.n, (size_t)16));
+    size_t n = quote ? (size_t)(quote - rest.p) : rest.n;
+    enum event event = event_of(vg_slice(rest.p, n));
+    rest = vg_slice(rest.p + n, rest.n - n);
+    if (event > DELETED || !vg_slice_has_prefix(rest, NEXT))
+        return 0;
+    int e = vg_object_make(vg_slice(rest.p + NEXT.n, rest.n - NEXT.n), NULL, ret);
+    *ret_event = event;
+    return e == 0 ? 1 : e == -ENOMEM ? e : 0;
+}
+
 static int frame(struct vigil_reflector *r, struct vg_slice line)
 {
     struct vg_watch_frame f;
+    enum event event;
+    const struct vigil_object *o = NULL;
+    int e = make_at_once(line, &event, &o);
+    if (e != 0)
+        return e < 0 ? e : made_event(r, event, o);
     size_t blank = 0;
     while (blank < line.n && (uint8_t)line.p[blank] <= ' ')
         blank++;
@@ -195,7 +226,7 @@ static int frame(struct vigil_reflector *r, struct vg_slice line)
         return 0;
     if (vg_watch_frame_read(line, &f) < 0)
         return end_unreadable(r, "something that is no event");
-    enum event event = event_of(f.type);
+    event = event_of(f.type);
     switch (event) {
     case ADDED:
     case MODIFIED:

@@ -10,6 +10,8 @@ static void garbage_begins_a_round(void **state)
                                           "{\"type\":\"WEIRD\",\"object\":{}}\n",
                                           EVENT("ADDED", "{\"kind\":\"Pod\",\"metadata\":{}}"),
                                           EVENT("BOOKMARK", "{}"),
+                                          EVENT("ADDED", POD("a", "2") "}"),
+                                          EVENT("ADDED", POD("a", "2") ",7"),
                                           "{\"type\":\"ERROR\",\"object\":7}\n"};
     for (size_t i = 0; i < VG_ARRAY_LEN(GARBAGE); i++) {
         WORLD(w, LISTED, STREAM(GARBAGE[i], STEP_HOLD), LISTED_10);
@@ -19,6 +21,31 @@ static void garbage_begins_a_round(void **state)
         assert_int_equal(w.waits, 1);
         world_done(&w);
     }
+}
+
+static void frames_may_be_written_in_any_way(void **state)
+{
+    (void)state;
+    WORLD(w, LISTED,
+          STREAM("{\"object\":" POD(
+                     "a", "2") ",\"type\":\"ADDED\"}\n"
+                               "{\"type\":\"ADDED\",\"object\":" POD(
+                                   "b",
+                                   "3") ",\"extra\":{\"type\":1}}\n"
+                                        " { \"type\" : \"ADDED\" , \"object\" : " POD(
+                                            "c",
+                                            "4") " } \r\n"
+                                                 "{\"type\":\"MODIFIED\",\"object\":" POD(
+                                                     "foo",
+                                                     "5") " } \n"
+                                                          "{\"type\":\"MODIFIED\",\"object\":" POD(
+                                                              "foo", "6") "}\n",
+                 STEP_HOLD));
+    w.opts.no_watch_list = true;
+    world_start(&w);
+    WORLD_UNTIL(&w, world_has(&w, "foo@6 a@2 b@3 c@4"));
+    assert_int_equal(w.waits, 0);
+    world_done(&w);
 }
 
 static void lists_that_are_none_are_told_and_tried_again(void **state)
@@ -173,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(garbage_begins_a_round),
+        cmocka_unit_test(frames_may_be_written_in_any_way),
         cmocka_unit_test(lists_that_are_none_are_told_and_tried_again),
         cmocka_unit_test(forbidden_lists_are_told),
         cmocka_unit_test(a_silent_list_is_given_up),
