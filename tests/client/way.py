@@ -22,6 +22,7 @@ from vigild import LIMIT_S, Failed, check, equal, has, make_certificate, openssl
 PROBE = os.path.abspath(sys.argv.pop(2))
 TOKEN_S = 51  # past the age at which a token file is read again
 FILES_S = 301  # the same for certificates
+REQUEST_S = 61  # past the time a request may take
 BOOKMARK_S = 181  # past the silence that a watch with bookmarks may keep
 
 
@@ -428,6 +429,23 @@ def test_a_peer_that_falls_silent(case):
     p.sees("+b")
     put(server, "c")
     p.sees("+c")
+    p.end()
+
+
+def test_a_request_that_nobody_answers(case):
+    """Its end says the same about the connection, also to the watches on it."""
+    server, proxy = case.start(), Proxy()
+    p = Probe(vigild_config(case, server, proxy))
+    p.say("follow")
+    p.sees("synced 0")
+    proxy.freeze()
+    put(server, "a")
+    p.say("get /version")
+    p.jump(REQUEST_S)
+    seen = sorted((p.next(), p.next()))
+    equal(seen[0], "+a")
+    has(seen[1], "did not answer")
+    check("major" in p.get("/version"), "the next one takes the same way")
     p.end()
 
 

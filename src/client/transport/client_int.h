@@ -42,7 +42,8 @@ struct vigil_client {
     bool has_creds;
     struct vg_rate limit;
     struct vg_list exchanges;
-    unsigned epoch; /* counts how often connections fell silent */
+    unsigned epoch;     /* counts how often connections fell silent */
+    uint64_t heard_ns;  /* when bytes of any answer last came */
     bool is_turning;    /* OWN_LOOP: within a step */
     struct vg_mutex mu; /* rank CLIENT_CALL; for those who wait */
     struct vg_cond done;

@@ -276,6 +276,8 @@ static void on_deadline(struct vg_timer *t)
     struct vigil_error err;
     vg_error_set(&err, VIGIL_E_TIMEOUT, "%s did not answer within %llu ms", x->c->config->server,
                  (unsigned long long)x->opts.timeout_ms);
+    if (x->state == VG_EXCHANGE_ACTIVE && x->c->heard_ns < x->heard_ns) /* nobody heard anything */
+        distrust_connections(x->c);
     finish_with(x, &err);
 }
 

@@ -19,7 +19,7 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
         return CURL_WRITEFUNC_ERROR;
     if (x->is_paused)
         return CURL_WRITEFUNC_PAUSE;
-    x->heard_ns = vg_clock_mono_ns(vg_loop_clock(x->c->loop));
+    x->heard_ns = x->c->heard_ns = vg_clock_mono_ns(vg_loop_clock(x->c->loop));
     long http = 0;
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &http);
     if (http / 100 != 2) {
