@@ -149,6 +149,21 @@ int vg_stamp_time(struct vg_change *c, int64_t plus_s, struct vg_slice *ret)
                          ret);
 }
 
+static int add_finalizer(struct vg_arena *a, struct vg_meta *m, const char *name)
+{
+    struct vg_json *list = vg_arena_new(a, struct vg_json);
+    if (!list)
+        return -ENOMEM;
+    *list = vg_json_array();
+    int err = 0;
+    for (uint32_t i = 0; m->finalizers && i < m->finalizers->n && err == 0; i++)
+        err = vg_json_array_push(a, list, m->finalizers->items[i]);
+    if (err == 0)
+        err = vg_json_array_push(a, list, vg_json_string_ref(vg_slice_str(name)));
+    m->finalizers = list;
+    return err;
+}
+
 static int stamp_meta(struct vg_change *c, struct vg_meta *m)
 {
     m->ns = c->ns;
@@ -158,6 +173,8 @@ static int stamp_meta(struct vg_change *c, struct vg_meta *m)
     if (vg_kind_is(c->kind, VG_KIND_HAS_GENERATION))
         m->generation = 1;
     int err = vg_stamp_time(c, 0, &m->created);
+    if (err == 0 && c->kind->finalizer && !vg_meta_has_finalizer(m, c->kind->finalizer))
+        err = add_finalizer(&c->scratch, m, c->kind->finalizer);
     return err < 0 ? err : make_uid(&c->scratch, &m->uid);
 }
 

@@ -123,7 +123,8 @@ struct vg_kind {
     const char *deprecation; /* text of a Warning header for every request; NULL: none */
     /* With VG_KIND_ORPHANS_BY_DEFAULT: Warning when a delete says no policy; NULL: none. */
     const char *orphan_warning;
-    const char *spec; /* whose change makes a generation: "spec", "template"; NULL: none */
+    const char *finalizer; /* that every new object gets, behind its own; NULL: none */
+    const char *spec;      /* whose change makes a generation: "spec", "template"; NULL: none */
 };
 
 const struct vg_kind *vg_kinds(size_t *ret_n);

@@ -6,4 +6,15 @@
 
 #include "server/schema/default.h"
 
+/* core (defaults_core.c, defaults_pod.c) */
+vg_schema_default_fn vg_default_container, vg_default_limit_range_item, vg_default_node_status,
+    vg_default_persistent_volume, vg_default_persistent_volume_claim, vg_default_pod,
+    vg_default_replication_controller, vg_default_service, vg_default_volume;
+
+/* The map v has under that name gets the members of `from` that it lacks. 0, -ENOMEM. */
+VG_CHECK int vg_default_map(struct vg_arena *a, struct vg_json *v, const char *name,
+                            const struct vg_json *from);
+/* "Always" for an image whose tag is latest, said or not; else "IfNotPresent". */
+const char *vg_default_pull_policy(struct vg_slice image);
+
 #endif
