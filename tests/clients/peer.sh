@@ -79,7 +79,7 @@ done
 exit 1
 END
     chmod +x control
-    trap '[ ! -e "$work/pid" ] || kill -KILL "$(cat "$work/pid")" 2>/dev/null; clean_up' EXIT
+    trap 'kill -KILL "$(cat "$work/pid")" 2>/dev/null || true; clean_up' EXIT
     ./control start || fail "kube-apiserver does not get ready"
 }
 
