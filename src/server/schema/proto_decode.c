@@ -67,16 +67,6 @@ static int scan(struct vg_proto_decode *d, const struct vg_schema_type *t,
     return r;
 }
 
-static struct vg_json_member *new_members(struct vg_proto_decode *d, size_t n)
-{
-    return vg_arena_array(d->arena, struct vg_json_member, n);
-}
-
-static struct vg_json *new_items(struct vg_proto_decode *d, size_t n)
-{
-    return vg_arena_array(d->arena, struct vg_json, n);
-}
-
 /* ---- one value ---- */
 
 static bool is_message(enum vg_schema_value value)
@@ -104,12 +94,13 @@ static int join(struct vg_proto_decode *d, const struct vg_proto_run *run,
     return 0;
 }
 
-/* Does omitempty or omitzero leave such a value out? Structs are never empty to Go. */
+/* Does omitempty or omitzero leave such a value out? Structs are never empty to Go. A pointer to
+ * what prints as null is as good as none: readers of JSON could not tell them apart. */
 static bool is_left_out(const struct vg_schema_field *f, const struct vg_proto_seen *x,
                         const struct vg_json *v)
 {
     if (vg_schema_is(f, VG_SCHEMA_POINTER))
-        return false;
+        return vg_schema_is(f, VG_SCHEMA_OMIT_EMPTY) && v->type == VG_JSON_NULL;
     switch ((enum vg_schema_value)f->value) {
     case VG_SCHEMA_STRING:
     case VG_SCHEMA_BYTES:
@@ -206,7 +197,7 @@ static int get_numbers(struct vg_proto_decode *d, const struct vg_schema_field *
 static int get_list(struct vg_proto_decode *d, const struct vg_schema_field *f,
                     const struct vg_proto_run *run, struct vg_json *ret)
 {
-    struct vg_json *items = new_items(d, run->n);
+    struct vg_json *items = vg_arena_array(d->arena, struct vg_json, run->n);
     if (!items)
         return -ENOMEM;
     uint32_t n = 0;
@@ -285,7 +276,7 @@ static uint32_t sort_members(struct vg_json_member *v, uint32_t n)
 static int get_map(struct vg_proto_decode *d, const struct vg_schema_field *f,
                    const struct vg_proto_run *run, struct vg_json *ret)
 {
-    struct vg_json_member *members = new_members(d, run->n);
+    struct vg_json_member *members = vg_arena_array(d->arena, struct vg_json_member, run->n);
     if (!members)
         return -ENOMEM;
     uint32_t n = 0;
@@ -335,7 +326,7 @@ static int build(struct vg_proto_decode *d, const struct vg_schema_type *t,
                  const struct vg_proto_run *runs, struct vg_json *ret)
 {
     uint32_t room = count_members(t, runs), n = 0;
-    struct vg_json_member *members = new_members(d, room);
+    struct vg_json_member *members = vg_arena_array(d->arena, struct vg_json_member, room);
     if (!members)
         return -ENOMEM;
     for (unsigned i = 0; i < t->n; i++) {
@@ -374,7 +365,7 @@ int vg_proto_get_object(struct vg_proto_decode *d, const struct vg_schema_type *
 static int add_type_meta(struct vg_proto_decode *d, const struct vg_proto_envelope *from,
                          struct vg_json *object)
 {
-    struct vg_json_member *v = new_members(d, (size_t)object->n + 2);
+    struct vg_json_member *v = vg_arena_array(d->arena, struct vg_json_member, object->n + 2);
     if (!v)
         return -ENOMEM;
     const struct vg_slice names[] = {VG_SLICE_LIT("kind"), VG_SLICE_LIT("apiVersion")};

@@ -109,8 +109,9 @@ int vg_proto_open(struct vg_slice body, struct vg_proto_envelope *ret,
                        "[107 56 115 0]");
     if (body.n == VG_PROTO_PREFIX.n)
         return vg_fail(reterr_status, VIGIL_E_INVALID, "empty body");
-    struct vg_proto_envelope x = {0};
-    struct vg_slice meta = {0};
+    const struct vg_slice none = VG_SLICE_LIT("");
+    struct vg_proto_envelope x = {none, none, none, none, none};
+    struct vg_slice meta = VG_SLICE_LIT("");
     const struct strings outer = {{&meta, &x.raw, &x.content_encoding, &x.content_type}};
     const struct strings inner = {{&x.api_version, &x.kind}};
     struct vg_slice rest = {body.p + VG_PROTO_PREFIX.n, body.n - VG_PROTO_PREFIX.n};

@@ -84,7 +84,7 @@ static bool is_suffix_letter(char c)
 static bool split(struct vg_slice text, struct parts *ret)
 {
     const char *p = text.p, *end = text.p + text.n;
-    *ret = (struct parts){.is_negative = *p == '-'};
+    *ret = (struct parts){.is_negative = *p == '-', .fraction = VG_SLICE_LIT("")};
     if (*p == '-' || *p == '+')
         p++;
     const char *first = p;
