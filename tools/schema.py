@@ -378,7 +378,21 @@ class Writer:
         return (f'{{{quote(t.name)}, {quote(t.scope.go(t.name))}, {f"fields_{t.id}" if rows else "NULL"}, '
                 f'parts_{t.id}, names_{t.id}, {len(t.fields)}, {len(t.parts)}, {log2}, {seed}, '
                 f'{str(t.is_atomic).lower()}, {str(is_straight).lower()}, '
-                f'{str(t.has_defaults).lower()}, {"vg_default_" + t.hook if t.hook else "NULL"}}}')
+                f'{str(t.has_defaults).lower()}, {"vg_default_" + t.hook if t.hook else "NULL"}, '
+                f'{shown(t):#x}}}')
+
+
+SCALARS = ('STRING', 'BOOL', 'INT32', 'INT64', 'DOUBLE', 'BYTES')
+
+
+def shown(t):
+    """Which fields JSON has even when nothing is there: omitempty leaves no struct out."""
+    mask = 0
+    for i, (f, _) in enumerate(t.fields):
+        is_struct = f.shape == 'ONE' and 'POINTER' not in f.flags and f.value not in SCALARS
+        if 'OMIT_EMPTY' not in f.flags or is_struct and 'OMIT_ZERO' not in f.flags:
+            mask |= 1 << i
+    return mask
 
 
 def slot(key, log2, seed):

@@ -9,24 +9,47 @@
 
 /* ---- what is there ---- */
 
-static int push(struct vg_proto_decode *d, struct vg_proto_run *run, struct vg_proto_seen x)
+/* The fields of one message; runs[i] means something when bit i is set. */
+struct found {
+    uint64_t mask;
+    struct vg_proto_run runs[VG_PROTO_FIELDS_MAX];
+};
+
+static int grow(struct vg_proto_decode *d)
 {
-    if (d->seen_n == d->seen_cap) {
-        size_t cap = d->seen_cap ? d->seen_cap * 2 : 64;
-        struct vg_proto_seen *v = vg_reallocarray(d->seen, cap, sizeof *v);
-        if (!v)
-            return -ENOMEM;
-        d->seen = v;
-        d->seen_cap = cap;
-    }
-    uint32_t i = (uint32_t)d->seen_n++;
-    d->seen[i] = x;
-    if (run->n++)
-        d->seen[run->last].next = i;
-    else
-        run->first = i;
-    run->last = i;
+    size_t cap = d->seen_cap ? d->seen_cap * 2 : 256;
+    struct vg_proto_seen *v = vg_reallocarray(d->seen, cap, sizeof *v);
+    if (!v)
+        return -ENOMEM;
+    d->seen = v;
+    d->seen_cap = cap;
     return 0;
+}
+
+static inline int push(struct vg_proto_decode *d, struct found *found, unsigned field,
+                       const struct vg_proto_seen *x)
+{
+    if (VG_UNLIKELY(d->seen_n == d->seen_cap) && grow(d) < 0)
+        return -ENOMEM;
+    uint32_t i = (uint32_t)d->seen_n++;
+    struct vg_proto_run *run = &found->runs[field];
+    d->seen[i] = *x;
+    if (found->mask >> field & 1) {
+        d->seen[run->last].next = i;
+        run->last = i;
+        run->n++;
+    } else {
+        found->mask |= UINT64_C(1) << field;
+        *run = (struct vg_proto_run){i, i, 1};
+    }
+    return 0;
+}
+
+/* A zero that omitempty leaves out, and that overrides nothing: most of what is always written. */
+static inline bool is_nothing(const struct vg_schema_field *f, const struct vg_proto_seen *x)
+{
+    return x->v == 0 && f->value <= VG_SCHEMA_BYTES && f->shape == VG_SCHEMA_ONE &&
+           (f->flags & (VG_SCHEMA_POINTER | VG_SCHEMA_OMIT_EMPTY)) == VG_SCHEMA_OMIT_EMPTY;
 }
 
 /* The entry of that number; most messages have their fields in this order, so *cursor knows. */
@@ -43,8 +66,7 @@ static const struct vg_schema_entry *find_entry(const struct vg_schema_part *par
 }
 
 static int scan(struct vg_proto_decode *d, const struct vg_schema_type *t,
-                const struct vg_schema_part *part, struct vg_slice message,
-                struct vg_proto_run *runs)
+                const struct vg_schema_part *part, struct vg_slice message, struct found *found)
 {
     const char *p = message.p, *end = message.p + message.n;
     unsigned number, cursor = 0;
@@ -54,13 +76,14 @@ static int scan(struct vg_proto_decode *d, const struct vg_schema_type *t,
         const struct vg_schema_entry *e = find_entry(part, number, &cursor);
         if (!e)
             continue;
-        if (e->is_part ? x.wire != VG_PROTO_BYTES
-                       : !vg_proto_wire_fits(&t->fields[e->index], x.wire))
+        const struct vg_schema_field *f = &t->fields[e->index];
+        if (VG_UNLIKELY(e->is_part ? x.wire != VG_PROTO_BYTES : !vg_proto_wire_fits(f, x.wire)))
             return vg_fail(d->status, VIGIL_E_INVALID, "proto: wrong wireType = %d for field %s.%s",
-                           x.wire, part->go,
-                           e->is_part ? t->parts[e->index].go : t->fields[e->index].name);
-        r = e->is_part ? scan(d, t, &t->parts[e->index], vg_proto_bytes(&x), runs)
-                       : push(d, &runs[e->index], x);
+                           x.wire, part->go, e->is_part ? t->parts[e->index].go : f->name);
+        if (e->is_part)
+            r = scan(d, t, &t->parts[e->index], vg_proto_bytes(&x), found);
+        else if (!is_nothing(f, &x) || found->mask >> e->index & 1)
+            r = push(d, found, e->index, &x);
         if (r < 0)
             return r;
     }
@@ -312,31 +335,28 @@ static int get_field(struct vg_proto_decode *d, const struct vg_schema_field *f,
     return !(ret->type == VG_JSON_NULL && vg_schema_is(f, VG_SCHEMA_OMIT_EMPTY));
 }
 
-static uint32_t count_members(const struct vg_schema_type *t, const struct vg_proto_run *runs)
+/* Fields of the table that are there, or that are printed all the same, in the order of JSON. */
+static int build(struct vg_proto_decode *d, const struct vg_schema_type *t, struct found *found,
+                 struct vg_json *ret)
 {
-    uint32_t n = 0;
-    for (unsigned i = 0; i < t->n; i++) {
-        const struct vg_schema_field *f = &t->fields[i];
-        n += runs[i].n || !vg_schema_is(f, VG_SCHEMA_OMIT_EMPTY) || !is_nil_when_absent(f);
-    }
-    return n;
-}
-
-static int build(struct vg_proto_decode *d, const struct vg_schema_type *t,
-                 const struct vg_proto_run *runs, struct vg_json *ret)
-{
-    uint32_t room = count_members(t, runs), n = 0;
+    uint64_t mask = found->mask | t->shown;
+    size_t room = (size_t)__builtin_popcountll(mask);
     struct vg_json_member *members = vg_arena_array(d->arena, struct vg_json_member, room);
     if (!members)
         return -ENOMEM;
-    for (unsigned i = 0; i < t->n; i++) {
+    uint32_t n = 0;
+    for (; mask; mask &= mask - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(mask);
         const struct vg_schema_field *f = &t->fields[i];
-        struct vg_json v;
-        int r = get_field(d, f, &runs[i], &v);
+        if (!(found->mask >> i & 1))
+            found->runs[i].n = 0;
+        int r = get_field(d, f, &found->runs[i], &members[n].value);
         if (r < 0)
             return r;
-        if (r > 0)
-            members[n++] = (struct vg_json_member){.key = f->name, .key_n = f->name_n, .value = v};
+        members[n].key = f->name;
+        members[n].key_n = f->name_n;
+        members[n].key_begin = 0;
+        n += (unsigned)r;
     }
     *ret = (struct vg_json){.type = VG_JSON_OBJECT, .n = n, .members = members};
     return 0;
@@ -345,17 +365,17 @@ static int build(struct vg_proto_decode *d, const struct vg_schema_type *t,
 int vg_proto_get_object(struct vg_proto_decode *d, const struct vg_schema_type *t,
                         struct vg_slice message, struct vg_json *ret)
 {
-    struct vg_proto_run runs[VG_PROTO_FIELDS_MAX];
+    struct found found;
     if (t->n > VG_PROTO_FIELDS_MAX)
         return VIGIL_E_INTERNAL;
     if (d->depth == VG_PROTO_DEPTH_MAX)
         return vg_fail(d->status, VIGIL_E_JSON_DEPTH, "messages are nested too deeply");
     d->depth++;
     size_t was = d->seen_n;
-    memset(runs, 0, t->n * sizeof *runs);
-    int r = scan(d, t, &t->parts[0], message, runs);
+    found.mask = 0;
+    int r = scan(d, t, &t->parts[0], message, &found);
     if (r == 0)
-        r = build(d, t, runs, ret);
+        r = build(d, t, &found, ret);
     d->seen_n = was;
     d->depth--;
     return r;
@@ -391,7 +411,7 @@ int vg_proto_decode(struct vg_arena *arena, const struct vg_schema_type *type,
                     struct vg_status *reterr_status)
 {
     struct vg_status status; /* messages are put together from inner ones */
-    struct vg_proto_decode d = {.arena = arena, .status = &status};
+    struct vg_proto_decode d = {.all = from->raw, .arena = arena, .status = &status};
     if (from->raw.n > VG_PROTO_MESSAGE_MAX)
         return vg_fail(reterr_status, VIGIL_E_TOO_LARGE, "the message is too large");
     status.message[0] = '\0';

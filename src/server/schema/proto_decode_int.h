@@ -24,6 +24,7 @@ struct vg_proto_run {
 };
 
 struct vg_proto_decode {
+    struct vg_slice all; /* the bytes of the outermost message */
     struct vg_arena *arena;
     struct vg_status *status;
     struct vg_proto_seen *seen; /* a stack: those of the messages that are being read */
@@ -33,11 +34,35 @@ struct vg_proto_decode {
 
 /* ---- proto_wire.c ---- */
 
-/* 1 and the next field with *p past it, 0: the end, VIGIL_E_INVALID with what is wrong. */
-VG_CHECK int vg_proto_take(const char **p, const char *end, unsigned *ret_number,
-                           struct vg_proto_seen *ret, struct vg_status *reterr_status);
+VG_CHECK int vg_proto_take_long(const char **p, const char *end, unsigned *ret_number,
+                                struct vg_proto_seen *ret, struct vg_status *reterr_status);
 /* A varint; false: it is cut off or too long. */
 VG_CHECK bool vg_proto_take_varint(const char **p, const char *end, uint64_t *ret);
+
+/* 1 and the next field with *p past it, 0: the end, VIGIL_E_INVALID with what is wrong. Numbers
+ * below 16 with lengths and values below 128 are nearly all there are. */
+VG_CHECK static inline int vg_proto_take(const char **p, const char *end, unsigned *ret_number,
+                                         struct vg_proto_seen *ret, struct vg_status *reterr_status)
+{
+    const char *q = *p;
+    if (VG_UNLIKELY(q == end))
+        return 0;
+    unsigned tag = (unsigned char)q[0], wire = tag & 7;
+    if (VG_LIKELY(tag < 0x80 && tag >= 8 && end - q > 1 && (unsigned char)q[1] < 0x80 &&
+                  (wire == VG_PROTO_BYTES || wire == VG_PROTO_VARINT))) {
+        unsigned v = (unsigned char)q[1];
+        q += 2;
+        unsigned n = wire == VG_PROTO_BYTES ? v : 0;
+        if (VG_LIKELY((size_t)(end - q) >= n)) {
+            *ret = (struct vg_proto_seen){
+                .p = q, .v = v, .next = VG_PROTO_NONE, .wire = (uint8_t)wire};
+            *ret_number = tag >> 3;
+            *p = q + n;
+            return 1;
+        }
+    }
+    return vg_proto_take_long(p, end, ret_number, ret, reterr_status);
+}
 
 /* ---- proto_decode_value.c ---- */
 

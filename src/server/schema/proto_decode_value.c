@@ -46,12 +46,26 @@ static int replace_bad(struct vg_proto_decode *d, struct vg_slice s, struct vg_j
     return 0;
 }
 
+/* The first byte that is not plain, or the end. Short strings are looked at in one go where as much
+ * may be read behind them. */
+static inline const char *skip_plain(const struct vg_proto_decode *d, struct vg_slice s)
+{
+#if defined(__SSE2__)
+    if (VG_LIKELY(s.n < 16 && d->all.n >= 16 &&
+                  (uintptr_t)s.p - (uintptr_t)d->all.p <= d->all.n - 16)) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)s.p);
+        unsigned mask = vg_json_special_mask(v) | 1u << s.n;
+        return s.p + __builtin_ctz(mask);
+    }
+#endif
+    (void)d;
+    return vg_json_skip_plain(s.p, s.p + s.n);
+}
+
 int vg_proto_get_string(struct vg_proto_decode *d, struct vg_slice s, struct vg_json *ret)
 {
-    if (s.n == 0)
-        s.p = "";
     *ret = vg_json_string_ref(s);
-    const char *q = vg_json_skip_plain(s.p, s.p + s.n);
+    const char *q = skip_plain(d, s);
     if (VG_LIKELY(q == s.p + s.n)) {
         ret->flags = VG_JSON_PLAIN;
         return 0;
@@ -123,8 +137,14 @@ static int get_quantity(struct vg_proto_decode *d, const struct vg_schema_field 
         *ret = vg_json_string_ref(VG_SLICE_LIT("0"));
         return 0;
     }
+    struct vg_slice given = vg_proto_bytes(&x.at[0]);
+    if (VG_LIKELY(vg_quantity_is_plain(given))) {
+        *ret = vg_json_string_ref(given);
+        ret->flags = VG_JSON_PLAIN;
+        return 0;
+    }
     struct vg_quantity q;
-    r = vg_quantity_parse(vg_proto_bytes(&x.at[0]), &q, d->status);
+    r = vg_quantity_parse(given, &q, d->status);
     if (r < 0)
         return r;
     char room[VG_QUANTITY_TEXT_MAX];

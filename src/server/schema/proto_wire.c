@@ -57,11 +57,9 @@ static int take_body(const char **p, const char *end, struct vg_proto_seen *x,
     }
 }
 
-int vg_proto_take(const char **p, const char *end, unsigned *ret_number, struct vg_proto_seen *ret,
-                  struct vg_status *reterr_status)
+int vg_proto_take_long(const char **p, const char *end, unsigned *ret_number,
+                       struct vg_proto_seen *ret, struct vg_status *reterr_status)
 {
-    if (*p == end)
-        return 0;
     uint64_t tag;
     if (!vg_proto_take_varint(p, end, &tag))
         return vg_fail(reterr_status, VIGIL_E_INVALID, "proto: bad varint");

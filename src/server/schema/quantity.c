@@ -269,6 +269,20 @@ int vg_quantity_parse(struct vg_slice text, struct vg_quantity *ret,
     return 0;
 }
 
+bool vg_quantity_is_plain(struct vg_slice text)
+{
+    size_t n = 0;
+    while (n < text.n && n < 4 && is_digit(text.p[n]))
+        n++;
+    if (n == 0 || n > 3 || text.p[0] == '0' || text.n - n > 2)
+        return false;
+    char unit = text.n > n ? text.p[n] : 'm';
+    if (text.n - n == 2)
+        return text.p[n + 1] == 'i' && (unit == 'K' || unit == 'M' || unit == 'G' || unit == 'T');
+    return unit == 'm' || unit == 'u' || unit == 'n' || unit == 'k' || unit == 'M' || unit == 'G' ||
+           unit == 'T';
+}
+
 struct vg_quantity vg_quantity_of(int64_t value, int32_t exponent, enum vg_quantity_format format)
 {
     uint64_t v = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;

@@ -37,6 +37,8 @@ struct vg_quantity {
  * VIGIL_E_INVALID with one of the original's three sentences. */
 VG_CHECK int vg_quantity_parse(struct vg_slice text, struct vg_quantity *ret,
                                struct vg_status *reterr_status);
+/* Is it surely printed as it is written? Up to three digits and a suffix up to Ti, as most have. */
+bool vg_quantity_is_plain(struct vg_slice text);
 struct vg_quantity vg_quantity_of(int64_t value, int32_t exponent, enum vg_quantity_format format);
 
 /* As JSON and protobuf have it; lies in `room` or in the text that was parsed. */

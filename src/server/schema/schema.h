@@ -109,6 +109,7 @@ struct vg_schema_type {
     bool is_straight;  /* protobuf has one part, and its numbers rise in the order of JSON */
     bool has_defaults; /* itself, or what it holds */
     vg_schema_default_fn *defaults; /* those that depend on other fields; NULL: none */
+    uint64_t shown; /* bit i: JSON has fields[i] even when it is nil, zero or empty */
 };
 
 /* The slot of a key; the generator has the same formula. */
