@@ -145,6 +145,16 @@ bool vg_cli_informer_opts(const struct vg_cli *cli, const struct vg_kind *kind,
     return n > 0 && n < (int)VG_CLI_SELECTOR_SIZE;
 }
 
+bool vg_cli_is_changed(const struct vigil_object *before, const struct vigil_object *o)
+{
+    struct vg_slice version = vg_cli_slice(vigil_object_resource_version(o));
+    if (before == o)
+        return false;
+    return !version.n ||
+           !vg_slice_eq(version, vg_cli_slice(vigil_object_resource_version(before))) ||
+           !vg_slice_eq(vg_cli_slice(vigil_object_uid(o)), vg_cli_slice(vigil_object_uid(before)));
+}
+
 /* ---- words ---- */
 
 static const char *advice(const struct vg_cli *cli, int code)
@@ -203,6 +213,14 @@ int vg_cli_complain(const struct vg_cli *cli, const struct vigil_error *err)
 int vg_cli_no_memory(void)
 {
     fputs("vigil: out of memory\n", stderr);
+    return VG_EXIT_FAILED;
+}
+
+int vg_cli_cannot_print(int err)
+{
+    if (err == -ENOMEM || err == VIGIL_E_MEMORY)
+        return vg_cli_no_memory();
+    fprintf(stderr, "vigil: an object cannot be written in this form: %s\n", vigil_code_text(err));
     return VG_EXIT_FAILED;
 }
 

@@ -52,12 +52,17 @@ VG_CHECK bool vg_cli_informer_opts(const struct vg_cli *cli, const struct vg_kin
  * about it; returns VG_EXIT_FAILED. */
 int vg_cli_complain(const struct vg_cli *cli, const struct vigil_error *err);
 int vg_cli_no_memory(void);
+/* An object that cannot be printed: out of memory, or what YAML is refused with. */
+int vg_cli_cannot_print(int err);
 /* For informers whose changes are printed as lines: on_lost, on_back. */
 void vg_cli_say_lost(void *arg, const struct vigil_error *err);
 void vg_cli_say_back(void *arg);
 /* Flush standard output: VG_EXIT_OK, or VG_EXIT_FAILED and it was said why, unless the reader went
  * away, who knows. */
 int vg_cli_flush(void);
+
+/* Is an update one? A list after a lost watch tells of objects that are as they were. */
+bool vg_cli_is_changed(const struct vigil_object *before, const struct vigil_object *o);
 
 static inline struct vg_slice vg_cli_slice(struct vigil_text t)
 {

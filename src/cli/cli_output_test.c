@@ -1,6 +1,8 @@
 /* cli_output_test.c - what is made of a server's answers: kinds, columns, JSON, metrics. */
 #include "test_support.h"
 
+#include <stdio.h>
+
 #include "kinds.h"
 #include "print.h"
 #include "prom.h"
@@ -131,6 +133,31 @@ static void kinds_have_columns_of_their_own(void **state)
                "{" META "},\"data\":{\"x\":\"\",\"y\":\"\"},\"binaryData\":{\"z\":\"\"}}",
                "a   3   5s");
     assert_row(&vigil_serviceaccounts, false, "{\"metadata\":{\"name\":\"a\"}}", "a   <unknown>");
+}
+
+static void objects_as_they_were_are_no_changes(void **state)
+{
+    static const struct {
+        const char *version, *uid;
+        bool is_changed;
+    } rows[] = {{"1", "a", false}, {"2", "a", true}, {"1", "b", true}, {"", "a", true}};
+    struct vigil_error err;
+    (void)state;
+    const struct vigil_object *o = vigil_object_parse(
+        vigil_text("{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"1\",\"uid\":\"a\"}}"),
+        &err);
+    assert_false(vg_cli_is_changed(o, o));
+    for (size_t i = 0; i < VG_ARRAY_LEN(rows); i++) {
+        char json[128];
+        snprintf(json, sizeof json,
+                 "{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"%s\",\"uid\":\"%s\"}}",
+                 rows[i].version, rows[i].uid);
+        const struct vigil_object *now = vigil_object_parse(vigil_text(json), &err);
+        assert_non_null(now);
+        assert_int_equal(vg_cli_is_changed(o, now), rows[i].is_changed);
+        vigil_object_unref(now);
+    }
+    vigil_object_unref(o);
 }
 
 /* ---- tables of the server ---- */
@@ -328,6 +355,7 @@ int main(void)
         cmocka_unit_test(answers_that_are_no_lists_add_nothing),
         cmocka_unit_test(pods_say_what_keeps_them),
         cmocka_unit_test(kinds_have_columns_of_their_own),
+        cmocka_unit_test(objects_as_they_were_are_no_changes),
         cmocka_unit_test(tables_of_the_server_are_shown),
         cmocka_unit_test(yaml_stands_alone_or_as_an_item),
         cmocka_unit_test(json_is_laid_out_and_harmless),

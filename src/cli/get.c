@@ -132,9 +132,17 @@ static int put_objects(struct get *g, struct vigil_value answer, struct vigil_er
     return r;
 }
 
+/* Pages are alike: tables or objects. */
 static int put_answer(struct get *g, struct vigil_value answer, struct vigil_error *err)
 {
-    if (!vg_server_table_is(answer))
+    bool is_one = vg_server_table_is(answer), is_first = g->table.columns == 0;
+    if (!is_first && is_one != (g->server_table.columns > 0)) {
+        *err = (struct vigil_error){.code = VIGIL_E_INVALID};
+        snprintf(err->message, sizeof err->message,
+                 "the server answers with a table for one page and objects for another");
+        return err->code;
+    }
+    if (!is_one)
         return put_objects(g, answer, err);
     g->err = vg_server_table_put(&g->server_table, answer, &g->table);
     g->n = vg_table_rows(&g->table) - 1;
@@ -197,7 +205,7 @@ static int show(struct get *g)
     struct vigil_error err = {0};
     int r = is_table(g) ? get_table(g, &err) : a->name ? get_one(g, &err) : get_all(g, &err);
     if (g->err < 0)
-        return vg_cli_no_memory();
+        return vg_cli_cannot_print(g->err);
     if (r < 0)
         return vg_cli_complain(g->cli, &err);
     if (g->n == 0 && (is_table(g) || a->output == VG_OUT_NAME))

@@ -135,7 +135,7 @@ static void on_add(void *arg, const struct vigil_object *o, bool is_initial)
 
 static void on_update(void *arg, const struct vigil_object *before, const struct vigil_object *o)
 {
-    if (before != o)
+    if (vg_cli_is_changed(before, o))
         set_row(arg, o, VG_CHANGED);
 }
 

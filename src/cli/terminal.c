@@ -59,7 +59,7 @@ static void measure(struct vg_terminal *t)
     struct winsize w = {0};
     bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0;
     t->rows = known && w.ws_row ? w.ws_row : 24;
-    t->columns = known && w.ws_col ? w.ws_col : 80;
+    t->columns = known && w.ws_col ? VG_MAX(w.ws_col, 2u) : 80; /* the last one stays free */
 }
 
 int vg_write_all(int fd, struct vg_slice s)

@@ -14,8 +14,9 @@ struct watch {
     struct vg_table table; /* one row at a time */
     struct vg_buf line;
     bool is_synced;
-    int status; /* of the end; -1: not yet */
-    int said;   /* the code of the last error */
+    int status;   /* of the end; -1: not yet */
+    bool is_lost; /* the server; it was said */
+    int said;     /* the code of the last error since then */
 };
 
 /* ---- lines ---- */
@@ -74,10 +75,11 @@ static void tell(struct watch *w, char mark, const struct vigil_object *o)
         vg_print_name(w->kind, o);
     } else {
         r = make_text(w, mark, o);
-        printf("%.*s\n", VG_SLICE_ARG(vg_buf_slice(&w->line)));
+        if (r == 0)
+            printf("%.*s\n", VG_SLICE_ARG(vg_buf_slice(&w->line)));
     }
     if (r < 0)
-        w->status = vg_cli_no_memory();
+        w->status = vg_cli_cannot_print(r);
     else if (vg_cli_flush() != VG_EXIT_OK)
         w->status = VG_EXIT_FAILED;
 }
@@ -90,7 +92,7 @@ static void on_add(void *arg, const struct vigil_object *o, bool is_initial)
 
 static void on_update(void *arg, const struct vigil_object *before, const struct vigil_object *o)
 {
-    if (before != o)
+    if (vg_cli_is_changed(before, o))
         tell(arg, '~', o);
 }
 
@@ -111,7 +113,7 @@ static void on_synced(void *arg)
 static void on_error(void *arg, const struct vigil_error *err)
 {
     struct watch *w = arg;
-    bool is_told = err->code == w->said || err->code == VIGIL_E_NETWORK;
+    bool is_told = err->code == w->said || w->is_lost;
     if (err->code == VIGIL_E_EXPIRED || w->status >= 0)
         return;
     if (!w->is_synced)
@@ -119,6 +121,21 @@ static void on_error(void *arg, const struct vigil_error *err)
     else if (!is_told)
         (void)vg_cli_complain(w->cli, err);
     w->said = err->code;
+}
+
+static void on_lost(void *arg, const struct vigil_error *err)
+{
+    struct watch *w = arg;
+    w->is_lost = true;
+    w->said = 0;
+    vg_cli_say_lost(NULL, err);
+}
+
+static void on_back(void *arg)
+{
+    struct watch *w = arg;
+    w->is_lost = false;
+    vg_cli_say_back(NULL);
 }
 
 /* ---- the watch ---- */
@@ -148,8 +165,8 @@ static int watch_lines(struct watch *w)
         return VG_EXIT_USAGE;
     }
     opts.on_error = on_error;
-    opts.on_lost = vg_cli_say_lost;
-    opts.on_back = vg_cli_say_back;
+    opts.on_lost = on_lost;
+    opts.on_back = on_back;
     opts.arg = w;
     if (vigil_informer_new(w->cli->client, &opts, &informer, &err) < 0)
         return vg_cli_complain(w->cli, &err);

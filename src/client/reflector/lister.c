@@ -137,7 +137,7 @@ static void on_done(void *arg, const struct vg_exchange_end *end)
     struct vigil_reflector *r = arg;
     struct vg_exchange_end failed = *end;
     r->x = NULL;
-    if (!vg_reflector_lost(r, end))
+    if (!vg_reflector_ended(r, end))
         return;
     int e = end->err.code < 0 ? 0 : page_done(r);
     if (e < 0)
@@ -193,7 +193,7 @@ static void get_page(struct vigil_reflector *r)
                                        .path = path.p,
                                        .stall_ms = r->tuning.list_stall_ms ? r->tuning.list_stall_ms
                                                                            : STALL_MS,
-                                       .on_open = vg_reflector_back,
+                                       .on_open = vg_reflector_opened,
                                        .on_data = on_data,
                                        .on_done = on_done,
                                        .arg = r};

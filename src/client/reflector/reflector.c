@@ -66,27 +66,29 @@ bool vg_reflector_complain(struct vigil_reflector *r, const struct vigil_error *
     return vg_reflector_leave(r);
 }
 
-bool vg_reflector_lost(struct vigil_reflector *r, const struct vg_exchange_end *end)
+static bool set_lost(struct vigil_reflector *r, bool is_lost, const struct vigil_error *err)
 {
-    if (r->is_lost || !(end->is_lost || end->is_refused))
+    if (r->is_lost == is_lost)
         return true;
-    r->is_lost = true;
+    r->is_lost = is_lost;
     vg_reflector_enter(r);
-    if (r->opts.on_lost)
-        r->opts.on_lost(r->opts.arg, &end->err);
+    if (is_lost && r->opts.on_lost)
+        r->opts.on_lost(r->opts.arg, err);
+    else if (!is_lost && r->opts.on_back)
+        r->opts.on_back(r->opts.arg);
     return vg_reflector_leave(r);
 }
 
-void vg_reflector_back(void *reflector)
+bool vg_reflector_ended(struct vigil_reflector *r, const struct vg_exchange_end *end)
 {
-    struct vigil_reflector *r = reflector;
-    if (!r->is_lost)
-        return;
-    r->is_lost = false;
-    vg_reflector_enter(r);
-    if (r->opts.on_back)
-        r->opts.on_back(r->opts.arg);
-    (void)vg_reflector_leave(r); /* then its exchange is canceled */
+    if (end->is_lost || end->is_refused)
+        return set_lost(r, true, &end->err);
+    return end->err.http > 0 ? set_lost(r, false, NULL) : true; /* a refusal is an answer, too */
+}
+
+void vg_reflector_opened(void *reflector)
+{
+    (void)set_lost(reflector, false, NULL); /* when it is gone, so is its exchange */
 }
 
 int vg_reflector_replace(struct vigil_reflector *r, const struct vigil_object *const *objects,

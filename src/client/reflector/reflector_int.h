@@ -110,11 +110,11 @@ void vg_reflector_round(struct vigil_reflector *r);
 void vg_reflector_wait(struct vigil_reflector *r, enum vg_reflector_next next);
 /* Tell on_error. False: the reflector is gone. */
 VG_CHECK bool vg_reflector_complain(struct vigil_reflector *r, const struct vigil_error *err);
-/* An exchange has ended: tell on_lost when the server was not reached. False: the reflector is
- * gone. */
-VG_CHECK bool vg_reflector_lost(struct vigil_reflector *r, const struct vg_exchange_end *end);
+/* An exchange has ended: tell on_lost when the server was not reached, on_back when it was again.
+ * False: the reflector is gone. */
+VG_CHECK bool vg_reflector_ended(struct vigil_reflector *r, const struct vg_exchange_end *end);
 /* The on_open of exchanges: tell on_back. */
-void vg_reflector_back(void *reflector);
+void vg_reflector_opened(void *reflector);
 void vg_reflector_set_version(struct vigil_reflector *r, struct vg_slice version);
 /* Around each call of the sink or the user; leave answers false when the reflector is gone. */
 void vg_reflector_enter(struct vigil_reflector *r);

@@ -93,6 +93,21 @@ static void a_silent_list_is_given_up(void **state)
     world_done(&w);
 }
 
+static void who_refuses_is_not_lost(void **state)
+{
+    (void)state;
+    WORLD(w, {.body = "{\"kind\":\"PodList\",", .end = STEP_HOLD}, REFUSAL(403, "Forbidden"));
+    w.opts.no_watch_list = true;
+    world_start(&w);
+    WORLD_UNTIL(&w, script_asked(w.server) == 1 && script_held(w.server) == 1);
+    world_rest(&w);
+    vg_fake_clock_advance(&w.clock, 61 * VG_NS_PER_S);
+    WORLD_UNTIL(&w, w.lost == 1);
+    WORLD_UNTIL(&w, w.backs == 1);
+    WORLD_UNTIL(&w, w.last_error.code == VIGIL_E_FORBIDDEN);
+    world_done(&w);
+}
+
 static void a_watch_that_falls_silent_after_bookmarks_is_opened_again(void **state)
 {
     (void)state;
@@ -204,6 +219,7 @@ int main(void)
         cmocka_unit_test(lists_that_are_none_are_told_and_tried_again),
         cmocka_unit_test(forbidden_lists_are_told),
         cmocka_unit_test(a_silent_list_is_given_up),
+        cmocka_unit_test(who_refuses_is_not_lost),
         cmocka_unit_test(a_watch_that_falls_silent_after_bookmarks_is_opened_again),
         cmocka_unit_test(a_watch_that_the_server_does_not_end_is_ended),
         cmocka_unit_test(a_full_sink_stops_the_stream_until_it_has_room),

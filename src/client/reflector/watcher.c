@@ -127,7 +127,7 @@ static void on_done(void *arg, const struct vg_exchange_end *end)
     struct vigil_reflector *r = arg;
     bool is_stream = r->state == VG_REFLECTOR_STREAMING;
     r->x = NULL;
-    if (!vg_reflector_lost(r, end))
+    if (!vg_reflector_ended(r, end))
         return;
     if (!end->was_open && vg_reflector_now(r) - r->opened_ns < SHORT_NS)
         vg_debug(r->log, "watch_refused", "error=%s", end->err.message);
@@ -182,7 +182,7 @@ static void open_watch(struct vigil_reflector *r, bool is_stream)
                                        .path = path.p,
                                        .stall_ms = timeout_s * 1000 + WATCH_GRACE_MS,
                                        .is_watch = true,
-                                       .on_open = vg_reflector_back,
+                                       .on_open = vg_reflector_opened,
                                        .on_data = on_data,
                                        .on_done = on_done,
                                        .arg = r};
