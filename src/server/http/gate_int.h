@@ -45,6 +45,8 @@ struct vg_request_text {
     struct vg_api_ask ask;
     struct vg_target target;
     struct vg_slice raw;
+    uint64_t complete_ns;   /* the body was there */
+    uint64_t first_byte_ns; /* the first byte of the answer left */
     char bytes[];
 };
 
@@ -53,8 +55,6 @@ struct vg_request {
     struct vg_api_call call; /* first */
     struct vg_gate_loop *l;
     struct vg_request_key key; /* for metrics: verb, kind, scope */
-    uint64_t complete_ns;      /* the body was there */
-    uint64_t first_byte_ns;    /* the first byte of the answer left */
     uint8_t inflight;          /* enum vg_inflight_kind */
     bool is_watch : 1;
     bool has_cap : 1;    /* counts as one of its user's watches */

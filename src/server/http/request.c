@@ -165,7 +165,7 @@ static void on_request(struct vg_http_exchange *x, void *arg)
     struct vg_request *q = vg_http_user(x);
     if (!q || q->is_active)
         return;
-    q->complete_ns = vg_clock_mono_ns(q->l->gate->clock);
+    vg_request_text(q)->complete_ns = vg_clock_mono_ns(q->l->gate->clock);
     if (vg_request_text(q)->target.type == VG_TARGET_OTHER) {
         vg_request_serve_local(q);
         return;
@@ -188,8 +188,9 @@ static void on_progress(struct vg_http_exchange *x, size_t n, void *arg)
     struct vg_request *q = vg_http_user(x);
     if (!q)
         return;
-    if (q->first_byte_ns == 0)
-        q->first_byte_ns = vg_clock_mono_ns(q->l->gate->clock);
+    struct vg_request_text *text = vg_request_text(q);
+    if (text && text->first_byte_ns == 0)
+        text->first_byte_ns = vg_clock_mono_ns(q->l->gate->clock);
     if (q->is_active && !q->is_done)
         vg_api_on_progress(&q->call, n);
 }
@@ -215,14 +216,15 @@ static void log_request(struct vg_request *q, int code, uint64_t now)
     struct vg_slice verb = vg_slice_str(vg_request_verb(&q->key));
     const struct vg_request_text *text = vg_request_text(q);
     struct vg_slice what = text ? text->raw : vg_slice_str(kind ? kind->resource : "");
+    uint64_t complete_ns = text ? text->complete_ns : 0;
+    uint64_t first_byte_ns = text ? text->first_byte_ns : 0;
     struct vg_slice user = q->call.user ? q->call.user->name : VG_SLICE_LIT("");
     vg_log_write(g->log, level, is_slow ? "slow_request" : "request",
                  "verb=%.*s target=%.*s code=%d user=%.*s peer=%s ms=%.1f body_ms=%.1f "
                  "first_byte_ms=%.1f send_ms=%.1f bytes=%" PRIu64 " audit=%s",
                  VG_SLICE_ARG(verb), VG_SLICE_ARG(what), code, VG_SLICE_ARG(user),
-                 vg_http_peer(q->call.x)->address, ms,
-                 ms_between(q->call.started_ns, q->complete_ns),
-                 ms_between(q->complete_ns, q->first_byte_ns), ms_between(q->first_byte_ns, now),
+                 vg_http_peer(q->call.x)->address, ms, ms_between(q->call.started_ns, complete_ns),
+                 ms_between(complete_ns, first_byte_ns), ms_between(first_byte_ns, now),
                  q->call.bytes_out, q->call.audit_id);
 }
 
