@@ -131,6 +131,24 @@ bool vg_check_port(struct vg_check *c, const struct vg_at *at);
 /* Labels and annotations at that place: a map of strings. */
 void vg_check_labels(struct vg_check *c, const struct vg_at *at);
 void vg_check_annotations(struct vg_check *c, const struct vg_at *at);
+/* A value of a label; each value of a selector. */
+bool vg_check_label_value(struct vg_check *c, const struct vg_at *at);
+/* matchLabels and matchExpressions; nothing when absent. */
+void vg_check_label_selector(struct vg_check *c, const struct vg_at *at);
+/* must be greater than zero */
+bool vg_check_positive(struct vg_check *c, const struct vg_at *at);
+/* must be between low and high, inclusive */
+bool vg_check_range(struct vg_check *c, const struct vg_at *at, int64_t low, int64_t high);
+/* The name of a port, such as http-2; and a number or a name. */
+bool vg_check_port_name(struct vg_check *c, const struct vg_at *at);
+bool vg_check_port_or_name(struct vg_check *c, const struct vg_at *at);
+/* A key of a config map or secret. */
+bool vg_check_config_key(struct vg_check *c, const struct vg_at *at);
+/* A path that stays below where it begins; a path without "..". */
+bool vg_check_descending_path(struct vg_check *c, const struct vg_at *at);
+bool vg_check_no_backsteps(struct vg_check *c, const struct vg_at *at);
+/* Required value when absent or empty; true when it is there. */
+bool vg_check_given(struct vg_check *c, const struct vg_at *at);
 /* field is immutable: `at` (of the new object) must equal old's value. */
 bool vg_check_immutable(struct vg_check *c, const struct vg_at *at, const struct vg_json *old);
 
