@@ -116,10 +116,21 @@ class Part:
 
     def end(self):
         """Told to end it does, and leaves nothing behind."""
+        if self.has_lost_its_lease():
+            return
         self.process.send_signal(signal.SIGTERM)
         equal(self.process.wait(timeout=QUIET_S), 0, f"exit status of {self.name}")
 
+    def has_lost_its_lease(self):
+        """Then a leader ends, and whoever runs it starts it again."""
+        return self.process.poll() is not None and self.text().endswith("lost the lease: failed\n")
+
+    def tend(self):
+        if self.has_lost_its_lease():
+            self.start()
+
     def verify(self):
+        self.tend()
         check(self.process.poll() is None, f"{self.name} ended by itself: {self.text()[-2000:]}")
         for word in FAULTS:
             check(word not in self.text(), f"{self.name}: {self.text()[-4000:]}")
@@ -270,6 +281,8 @@ class Flow:
         """Wait for it; then it stays: nobody corrects what was right."""
         end, why = time.monotonic() + QUIET_S, None
         while True:
+            for part in self.parts[1:]:
+                part.tend()
             why = self.unrest()
             if why is None:
                 before = {p["metadata"]["uid"] for p in self.pods()}
