@@ -1,5 +1,6 @@
 """cli.py - vigil against vigild: what it prints, what it says when it cannot, how it ends, and what
 it draws on a terminal. Called with vigild, vigil and its manual page."""
+import atexit
 import contextlib
 import fcntl
 import glob
@@ -294,6 +295,7 @@ class Piped:
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE)
         self.got = {self.process.stdout: b"", self.process.stderr: b""}
+        atexit.register(self.process.kill)  # when a test fails; one that has ended is not hit
 
     def read_line(self, stream):
         got = self.got[stream]
