@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <stdio.h>
 
+#include "base/base64.h"
 #include "server/schema/proto.h"
 #include "types.h"
 #include "json/scan.h"
@@ -243,12 +244,65 @@ static void lists_of_every_kind_equal(void **state)
     assert_true(compare_all("kinds/*/*/after-status/list.pb", "list.json", assert_list) >= 20);
 }
 
+/* The frame of an event, made of the envelope in it and its type. The types are those of the JSON
+ * form, so that the one inside need not be looked for. */
+static void assert_frame(const char *path, struct vg_slice frame)
+{
+    static const char *const types[] = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"};
+    const char *at = memmem(frame.p, frame.n, "k8s", 4);
+    assert_non_null(at);
+    struct vg_slice envelope = vg_slice(at, frame.n - (size_t)(at - frame.p));
+    bool is_one = false;
+    for (size_t i = 0; i < VG_ARRAY_LEN(types); i++) {
+        VG_AUTO(buf) head = {0};
+        assert_int_equal(vg_proto_put_watch_head(&head, vg_slice_str(types[i]), envelope.n), 0);
+        is_one |=
+            vg_slice_eq(vg_slice(head.p + 4, head.n - 4), vg_slice(frame.p, frame.n - envelope.n));
+    }
+    if (!is_one)
+        fail_msg("%s: a frame begins in another way", path);
+    assert_object(path, envelope, VG_SLICE_LIT("{\"metadata\":{\"resourceVersion\":\"none\"}}"));
+}
+
+static void frames_of_watches_equal(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"watch/protobuf.json", "watch/protobuf-bookmarks.json",
+                                        "watch/protobuf-partial.json",
+                                        "watch/expired-resourceversion-protobuf.json"};
+    if (!root[0])
+        skip();
+    size_t n = 0;
+    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
+        VG_AUTO(buf) text = {0};
+        VG_AUTO(arena) arena;
+        struct vg_json *v;
+        vg_arena_init(&arena, 0, 0);
+        assert_true(vg_test_vector(names[i], &text));
+        assert_int_equal(vg_json_parse(&arena, vg_buf_slice(&text), NULL, &v, NULL), 0);
+        VG_JSON_FOREACH_ITEM (frame, vg_json_get_str(v, "frames")) {
+            struct vg_slice base64 = vg_json_text(vg_json_get_str(frame, "base64"));
+            if (base64.n == 0)
+                continue;
+            char *bytes = vg_arena_alloc(&arena, base64.n, 1);
+            size_t got;
+            assert_non_null(bytes);
+            assert_true(vg_base64_decode(base64, bytes, &got));
+            assert_frame(names[i], vg_slice(bytes, got));
+            n++;
+        }
+    }
+    assert_true(n >= 8);
+    assert_int_equal(differences, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(objects_of_every_kind_equal),
         cmocka_unit_test(stored_values_get_their_revision),
         cmocka_unit_test(lists_of_every_kind_equal),
+        cmocka_unit_test(frames_of_watches_equal),
     };
     if (!vg_test_vector_dir("", root, sizeof root))
         root[0] = '\0';
