@@ -135,13 +135,20 @@ void vg_duplicate_value(struct vg_check *c, const struct vg_at *at, struct vg_sl
 void vg_duplicate(struct vg_check *c, const struct vg_at *at)
 {
     VG_AUTO(buf) b = {0};
-    vg_duplicate_value(c, at, shown(c, &b, at->v));
+    vg_duplicate_value(c, at, at->v ? shown(c, &b, at->v) : VG_SLICE_LIT("\"\""));
 }
 
 void vg_not_found(struct vg_check *c, const struct vg_at *at)
 {
     VG_AUTO(buf) b = {0};
-    say(c, at, "FieldValueNotFound", "Not found", shown(c, &b, at->v), NULL);
+    say(c, at, "FieldValueNotFound", "Not found",
+        at->v ? shown(c, &b, at->v) : VG_SLICE_LIT("\"\""), NULL);
+}
+
+void vg_not_found_because(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
+{
+    VG_AUTO(buf) b = {0};
+    WITH_VALUE("FieldValueNotFound", "Not found", shown(c, &b, at->v));
 }
 
 void vg_unsupported(struct vg_check *c, const struct vg_at *at, const char *const *supported)

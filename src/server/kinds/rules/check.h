@@ -104,6 +104,8 @@ void vg_forbidden(struct vg_check *c, const struct vg_at *at, const char *fmt, .
 void vg_duplicate(struct vg_check *c, const struct vg_at *at);
 void vg_duplicate_value(struct vg_check *c, const struct vg_at *at, struct vg_slice json);
 void vg_not_found(struct vg_check *c, const struct vg_at *at);
+void vg_not_found_because(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
+    VG_PRINTF(3, 4);
 /* supported ends with NULL and is shown in the order given. */
 void vg_unsupported(struct vg_check *c, const struct vg_at *at, const char *const *supported);
 void vg_too_long(struct vg_check *c, const struct vg_at *at, size_t max_bytes);
@@ -147,6 +149,7 @@ bool vg_check_config_key(struct vg_check *c, const struct vg_at *at);
 /* A path that stays below where it begins; a path without "..". */
 bool vg_check_descending_path(struct vg_check *c, const struct vg_at *at);
 bool vg_check_no_backsteps(struct vg_check *c, const struct vg_at *at);
+bool vg_path_has_backstep(struct vg_slice path);
 /* Required value when absent or empty; true when it is there. */
 bool vg_check_given(struct vg_check *c, const struct vg_at *at);
 /* field is immutable: `at` (of the new object) must equal old's value. */

@@ -126,7 +126,7 @@ bool vg_check_config_key(struct vg_check *c, const struct vg_at *at)
     return c->errors->n == before;
 }
 
-static bool has_backstep(struct vg_slice s)
+bool vg_path_has_backstep(struct vg_slice s)
 {
     for (size_t from = 0, i = 0; i <= s.n; i++) {
         if (i < s.n && s.p[i] != '/')
@@ -140,7 +140,7 @@ static bool has_backstep(struct vg_slice s)
 
 bool vg_check_no_backsteps(struct vg_check *c, const struct vg_at *at)
 {
-    if (!has_backstep(vg_at_text(at)))
+    if (!vg_path_has_backstep(vg_at_text(at)))
         return true;
     vg_bad_text(c, at, "must not contain '..'");
     return false;
