@@ -145,6 +145,10 @@ void vg_call_warn(struct vg_api_call *call, const char *fmt, ...)
     va_end(ap);
     if (r == 0)
         r = vg_buf_append_byte(&text, '\0');
+    /* A write that is tried again warns again; it is said once. */
+    for (size_t i = 0; r == 0 && i < call->ask->n_warnings; i++)
+        if (strcmp(call->ask->warnings[i], (const char *)text.p) == 0)
+            return;
     const char *kept = r == 0 ? vg_arena_copy(&call->ask->arena, text.p, text.n) : NULL;
     if (kept)
         call->ask->warnings[call->ask->n_warnings++] = kept;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "respond.h"
 #include "server/kinds/rules/rules.h"
 #include "server/kinds/types.h"
 #include "server/schema/decode.h"
@@ -91,11 +92,17 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
     return err;
 }
 
+static void warn(void *arg, const char *text)
+{
+    struct vg_change *c = arg;
+    vg_call_warn(c->call, "%s", text);
+}
+
 void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struct vg_json *root,
                      const struct vg_json *old)
 {
     const struct vg_rules *rules = vg_rules_of(c->kind);
-    struct vg_check check = {.errors = e, .arena = e->arena};
+    struct vg_check check = {.errors = e, .arena = e->arena, .warn = warn, .warn_arg = c};
     struct vg_at at = vg_at_root(root);
     if (!rules)
         return;
@@ -105,6 +112,10 @@ void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struc
         rules->check_status(&check, &at, old);
     else if (old && !is_of_status(c) && rules->check_update)
         rules->check_update(&check, &at, old);
+    if (e->n == 0 && !is_of_status(c) && rules->warn)
+        rules->warn(&check, &at, old);
+    else if (e->n == 0 && is_of_status(c) && rules->warn_status)
+        rules->warn_status(&check, &at, old);
 }
 
 int vg_change_load(struct vg_change *c, struct vg_body *ret_cur)

@@ -190,3 +190,38 @@ struct vg_slice vg_json_quoted(struct vg_check *c, struct vg_slice text)
         c->errors->failed = true;
     return ret;
 }
+
+/* ---- warnings ---- */
+
+static void caution_v(struct vg_check *c, const struct vg_at *at, const char *fmt, va_list ap)
+    VG_PRINTF(3, 0);
+static void caution_v(struct vg_check *c, const struct vg_at *at, const char *fmt, va_list ap)
+{
+    VG_AUTO(buf) text = {0};
+    int r = at ? vg_at_append(&text, at) : 0;
+    if (r == 0 && at)
+        r = vg_buf_append(&text, ": ", 2);
+    if (r == 0)
+        r = vg_buf_vprintf(&text, fmt, ap);
+    if (r == 0)
+        r = vg_buf_append_byte(&text, '\0');
+    if (r == 0 && c->warn)
+        c->warn(c->warn_arg, (const char *)text.p);
+    c->errors->failed |= r < 0;
+}
+
+void vg_caution(struct vg_check *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    caution_v(c, NULL, fmt, ap);
+    va_end(ap);
+}
+
+void vg_caution_at(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    caution_v(c, at, fmt, ap);
+    va_end(ap);
+}

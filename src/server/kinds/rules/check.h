@@ -14,6 +14,9 @@
 struct vg_check {
     struct vg_field_errors *errors;
     struct vg_arena *arena; /* for what must outlive a call */
+    /* Takes warnings; NULL: nobody wants them. The text lives for the call. */
+    void (*warn)(void *arg, const char *text);
+    void *warn_arg;
 };
 
 /* ---- places ---- */
@@ -111,6 +114,11 @@ void vg_unsupported(struct vg_check *c, const struct vg_at *at, const char *cons
 void vg_too_long(struct vg_check *c, const struct vg_at *at, size_t max_bytes);
 void vg_too_many(struct vg_check *c, const struct vg_at *at, size_t n, size_t max);
 void vg_internal(struct vg_check *c, const struct vg_at *at, const char *fmt, ...) VG_PRINTF(3, 4);
+
+/* Warn, and take the object all the same: of nothing in particular; "<path>: <text>". */
+void vg_caution(struct vg_check *c, const char *fmt, ...) VG_PRINTF(2, 3);
+void vg_caution_at(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
+    VG_PRINTF(3, 4);
 
 /* A text as JSON in the check's arena, for vg_bad_value. */
 struct vg_slice vg_json_quoted(struct vg_check *c, struct vg_slice text);

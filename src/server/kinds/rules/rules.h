@@ -22,6 +22,10 @@ struct vg_rules {
      * does. */
     void (*check_update)(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
     void (*check_status)(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
+    /* What is taken with a warning (vg_caution): of an object that the checks found nothing wrong
+     * with, its status for the latter. old: NULL at a create. */
+    void (*warn)(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
+    void (*warn_status)(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
 };
 
 /* NULL: the kind has none. */
