@@ -2,11 +2,28 @@
 #include <stdio.h>
 
 #include "openapi_write.h"
+#include "server/schema/schema.h"
+
+enum member_type {
+    VG_MEMBER_OBJECT,  /* of any content */
+    VG_MEMBER_OBJECTS, /* a list of those */
+    VG_MEMBER_STRING,
+    VG_MEMBER_INTEGER,
+    VG_MEMBER_BOOLEAN,
+    VG_MEMBER_STRINGS,    /* a list */
+    VG_MEMBER_STRING_MAP, /* also of bytes in base64 */
+    VG_MEMBER_TIME,
+};
+struct member {
+    const char *name;
+    enum member_type type;
+    const char *about;
+};
 
 /* A property whose type is a definition, or which kubectl merges by a key, says so beside what a
  * member says. */
 struct property {
-    struct vg_kind_member member;
+    struct member member;
     const char *ref;       /* of the value, or of the items when type is OBJECTS; NULL: none */
     const char *merge_key; /* of a list's items; "" merges plain values */
 };
@@ -31,7 +48,7 @@ static void put_items(struct vg_openapi_writer *w, const char *key, const char *
     vg_openapi_end_object(w);
 }
 
-static void put_member_type(struct vg_openapi_writer *w, enum vg_member_type type)
+static void put_member_type(struct vg_openapi_writer *w, enum member_type type)
 {
     static const char *const names[] = {
         [VG_MEMBER_OBJECT] = "object",     [VG_MEMBER_OBJECTS] = "array",
@@ -52,7 +69,7 @@ static void put_member_type(struct vg_openapi_writer *w, enum vg_member_type typ
         put_items(w, "additionalProperties", "string");
 }
 
-static void put_member(struct vg_openapi_writer *w, const struct vg_kind_member *m)
+static void put_member(struct vg_openapi_writer *w, const struct member *m)
 {
     vg_openapi_begin_object(w, m->name);
     vg_openapi_put_text(w, "description", m->about);
@@ -223,6 +240,37 @@ void vg_openapi_put_meta_definitions(struct vg_openapi_writer *w)
 
 /* ---- kinds ---- */
 
+static enum member_type member_type(const struct vg_schema_field *f)
+{
+    if (f->shape == VG_SCHEMA_LIST)
+        return f->value == VG_SCHEMA_STRING ? VG_MEMBER_STRINGS : VG_MEMBER_OBJECTS;
+    if (f->shape == VG_SCHEMA_MAP)
+        return VG_MEMBER_STRING_MAP;
+    switch (f->value) {
+    case VG_SCHEMA_BOOL:
+        return VG_MEMBER_BOOLEAN;
+    case VG_SCHEMA_INT32:
+    case VG_SCHEMA_INT64:
+        return VG_MEMBER_INTEGER;
+    case VG_SCHEMA_TIME:
+    case VG_SCHEMA_MICRO_TIME:
+        return VG_MEMBER_TIME;
+    case VG_SCHEMA_STRING:
+        return VG_MEMBER_STRING;
+    default:
+        return VG_MEMBER_OBJECT;
+    }
+}
+
+static void put_field(struct vg_openapi_writer *w, const struct vg_schema_field *f)
+{
+    struct member m = {.name = f->name, .type = member_type(f), .about = f->name};
+    bool is_common = strcmp(f->name, "kind") == 0 || strcmp(f->name, "apiVersion") == 0 ||
+                     strcmp(f->name, "metadata") == 0;
+    if (!is_common)
+        put_member(w, &m);
+}
+
 static void begin_kind(struct vg_openapi_writer *w, const struct vg_kind *kind, const char *name,
                        const char *about)
 {
@@ -260,8 +308,8 @@ void vg_openapi_put_definitions(struct vg_openapi_writer *w, const struct vg_kin
 {
     begin_kind(w, kind, kind->kind, kind->about);
     put_ref_property(w, "metadata", "Metadata of the object.", META "ObjectMeta");
-    for (size_t i = 0; i < kind->n_members; i++)
-        put_member(w, &kind->members[i]);
+    for (size_t i = 0; i < kind->type->n; i++)
+        put_field(w, &kind->type->fields[i]);
     end_kind(w, kind, kind->kind);
     if (kind->verbs & VG_VERB_LIST)
         put_list(w, kind);

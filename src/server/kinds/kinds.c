@@ -1,53 +1,15 @@
-/* kinds.c - the table, put together from the groups' rows, and how to find a row in it.
+/* kinds.c - how to find a row in the table of kinds.
  * K1 (kinds.h) makes a lookup a binary search; the rows of a group and version lie together. */
 #include "kinds.h"
 
+#include "merge.h"
 #include "rows.h"
-
-const struct vg_kind_scale vg_scale_by_selector = {
-    .spec_replicas = "spec.replicas",
-    .status_replicas = "status.replicas",
-    .selector = "spec.selector",
-};
-const struct vg_kind_scale vg_scale_by_map = {
-    .spec_replicas = "spec.replicas",
-    .status_replicas = "status.replicas",
-    .selector = "spec.selector",
-    .selector_is_map = true,
-};
-
-#define EMPTY_NODE_STATUS                                                                          \
-    "{\"daemonEndpoints\":{\"kubeletEndpoint\":{\"Port\":0}},\"nodeInfo\":{\"machineID\":\"\","    \
-    "\"systemUUID\":\"\",\"bootID\":\"\",\"kernelVersion\":\"\",\"osImage\":\"\","                 \
-    "\"containerRuntimeVersion\":\"\",\"kubeletVersion\":\"\",\"kubeProxyVersion\":\"\","          \
-    "\"operatingSystem\":\"\",\"architecture\":\"\"}}"
-#define EMPTY_DAEMONSET_STATUS                                                                     \
-    "{\"currentNumberScheduled\":0,\"numberMisscheduled\":0,\"desiredNumberScheduled\":0,"         \
-    "\"numberReady\":0}"
-
-/* By group, then as each file has them (K1). */
-static const struct vg_kind table[] = {
-#include "core.def"
-
-#include "apps.def"
-
-#include "batch.def"
-
-#include "coordination.def"
-};
-
-/* In the order of kube-apiserver's /apis. */
-static const struct vg_group groups[] = {
-    {.name = "apps", .versions = LIST("v1")},
-    {.name = "batch", .versions = LIST("v1")},
-    {.name = "coordination.k8s.io", .versions = LIST("v1")},
-};
-static const struct vg_group core_group = {.name = "", .versions = LIST("v1")};
+#include "types.h"
 
 const struct vg_kind *vg_kinds(size_t *ret_n)
 {
-    *ret_n = VG_ARRAY_LEN(table);
-    return table;
+    *ret_n = vg_kind_rows_n;
+    return vg_kind_rows;
 }
 
 static int compare(const struct vg_kind *kind, struct vg_slice group, struct vg_slice version,
@@ -62,10 +24,10 @@ static int compare(const struct vg_kind *kind, struct vg_slice group, struct vg_
 /* The first row that is not before these names. */
 static size_t lower_bound(struct vg_slice group, struct vg_slice version, struct vg_slice resource)
 {
-    size_t low = 0, high = VG_ARRAY_LEN(table);
+    size_t low = 0, high = vg_kind_rows_n;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        if (compare(&table[mid], group, version, resource) < 0)
+        if (compare(&vg_kind_rows[mid], group, version, resource) < 0)
             low = mid + 1;
         else
             high = mid;
@@ -76,19 +38,19 @@ static size_t lower_bound(struct vg_slice group, struct vg_slice version, struct
 const struct vg_kind *vg_kinds_of(struct vg_slice group, struct vg_slice version, size_t *ret_n)
 {
     size_t first = lower_bound(group, version, vg_slice("", 0)), end = first;
-    while (end < VG_ARRAY_LEN(table) && vg_slice_eq(vg_slice_str(table[end].group), group) &&
-           vg_slice_eq(vg_slice_str(table[end].version), version))
+    while (end < vg_kind_rows_n && vg_slice_eq(vg_slice_str(vg_kind_rows[end].group), group) &&
+           vg_slice_eq(vg_slice_str(vg_kind_rows[end].version), version))
         end++;
     *ret_n = end - first;
-    return end > first ? &table[first] : NULL;
+    return end > first ? &vg_kind_rows[first] : NULL;
 }
 
 const struct vg_kind *vg_kind_find(struct vg_slice group, struct vg_slice version,
                                    struct vg_slice resource)
 {
     size_t i = lower_bound(group, version, resource);
-    bool is_found = i < VG_ARRAY_LEN(table) && compare(&table[i], group, version, resource) == 0;
-    return is_found ? &table[i] : NULL;
+    bool is_found = i < vg_kind_rows_n && compare(&vg_kind_rows[i], group, version, resource) == 0;
+    return is_found ? &vg_kind_rows[i] : NULL;
 }
 
 const struct vg_kind *vg_kind_find_kind(struct vg_slice group, struct vg_slice version,
@@ -104,7 +66,17 @@ const struct vg_kind *vg_kind_find_kind(struct vg_slice group, struct vg_slice v
 
 size_t vg_kind_index(const struct vg_kind *kind)
 {
-    return (size_t)(kind - table);
+    return (size_t)(kind - vg_kind_rows);
+}
+
+const struct vg_schema_type *vg_kind_type(const struct vg_kind *kind)
+{
+    return kind->type;
+}
+
+const struct vg_merge_schema *vg_kind_merge_schema(const struct vg_kind *kind)
+{
+    return kind->merge;
 }
 
 const struct vg_kind_sub *vg_kind_sub(const struct vg_kind *kind, struct vg_slice name)
@@ -152,16 +124,14 @@ const char *vg_verb_name(enum vg_verb verb)
 
 const struct vg_group *vg_groups(size_t *ret_n)
 {
-    *ret_n = VG_ARRAY_LEN(groups);
-    return groups;
+    *ret_n = vg_group_rows_n - 1;
+    return vg_group_rows;
 }
 
 const struct vg_group *vg_group_find(struct vg_slice name)
 {
-    if (name.n == 0)
-        return &core_group;
-    for (size_t i = 0; i < VG_ARRAY_LEN(groups); i++)
-        if (vg_slice_eq(vg_slice_str(groups[i].name), name))
-            return &groups[i];
+    for (size_t i = 0; i < vg_group_rows_n; i++)
+        if (vg_slice_eq(vg_slice_str(vg_group_rows[i].name), name))
+            return &vg_group_rows[i];
     return NULL;
 }

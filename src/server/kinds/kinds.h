@@ -1,8 +1,8 @@
 /* kinds.h - the table of kinds: what is served, under which names, by which rules (design D9).
  * A kind is a row; no code elsewhere knows the word "pod". The table is constant. A row's index is
- * the number of its kind in the cacher. Adding a kind is adding a row to its group's .def
- * (docs/internals/kinds.md).
- * Invariants, checked by kinds_test.c:
+ * the number of its kind in the cacher. Rows are written in the notation of schema/, which
+ * tools/schema turns into this table; adding a kind is docs/kinds.md's.
+ * Invariants, checked by tools/schema and kinds_test.c:
  *   K1 rows are sorted by group, version and resource, bytewise; no two are equal.
  *   K2 prefixes are unique, none is a prefix of another, each ends with '/'.
  *   K3 labels and fields agree: a label's index is that of the field it names.
@@ -12,6 +12,9 @@
 
 #include "object/field_selector.h"
 #include "object/seal.h"
+
+struct vg_merge_schema;
+struct vg_schema_type;
 
 /* Verbs, as bits; discovery lists them sorted by name. */
 enum vg_verb {
@@ -71,23 +74,6 @@ struct vg_kind_sub {
     unsigned verbs;
 };
 
-/* A member of the kind's objects beside apiVersion, kind and metadata, as OpenAPI declares it. */
-enum vg_member_type {
-    VG_MEMBER_OBJECT,  /* of any content */
-    VG_MEMBER_OBJECTS, /* a list of those */
-    VG_MEMBER_STRING,
-    VG_MEMBER_INTEGER,
-    VG_MEMBER_BOOLEAN,
-    VG_MEMBER_STRINGS,    /* a list */
-    VG_MEMBER_STRING_MAP, /* also of bytes in base64 */
-    VG_MEMBER_TIME,
-};
-struct vg_kind_member {
-    const char *name;
-    enum vg_member_type type;
-    const char *about;
-};
-
 /* Where a scale subresource finds its numbers: paths without the leading dot, by '.'. */
 struct vg_kind_scale {
     const char *spec_replicas, *status_replicas, *selector;
@@ -98,8 +84,10 @@ struct vg_kind {
     const char *group, *version; /* group "" is core */
     const char *api_version;     /* "v1", "apps/v1" */
     const char *resource, *singular, *kind, *list_kind;
-    const char *qualified;          /* "pods", "deployments.apps" */
-    const char *const *short_names; /* each list ends with NULL; NULL: none */
+    const char *qualified;               /* "pods", "deployments.apps" */
+    const struct vg_schema_type *type;   /* of its objects */
+    const struct vg_merge_schema *merge; /* which of their lists strategic merge joins */
+    const char *const *short_names;      /* each list ends with NULL; NULL: none */
     const char *const *categories;
     unsigned verbs;
     unsigned flags; /* enum vg_kind_flag */
@@ -107,10 +95,8 @@ struct vg_kind {
     unsigned name_max; /* shorter than the rule's own limit (cron jobs: 52); 0: that limit */
     const struct vg_kind_sub *subs;
     size_t n_subs;
-    const struct vg_kind_scale *scale;    /* NULL: none */
-    const char *about;                    /* what it is, in a sentence */
-    const struct vg_kind_member *members; /* sorted by name */
-    size_t n_members;
+    const struct vg_kind_scale *scale; /* NULL: none */
+    const char *about;                 /* what it is, in a sentence */
     const struct vg_obj_fields *fields;
     const struct vg_field_labels *labels; /* how field selectors name them, and refuse */
     const char *prefix;                   /* of its keys: "/registry/pods/" */

@@ -1,6 +1,5 @@
 /* merge.h - what strategic merge patches need to know of each kind: which lists are merged, by
- * which key. Tables of constants in merge_*.c; a kind without a table of its own merges what every
- * object's metadata asks for. Thread: any. */
+ * which key; as its type says. Thread: any. */
 #ifndef VG_KINDS_MERGE_H
 #define VG_KINDS_MERGE_H
 

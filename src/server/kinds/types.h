@@ -1,4 +1,4 @@
-/* types.h - the types of all built-in kinds, generated from schema/ by tools/schema.py.
+/* types.h - the types of all built-in kinds, generated from schema/ by tools/schema.
  * Thread: any. */
 #ifndef VG_KINDS_TYPES_H
 #define VG_KINDS_TYPES_H

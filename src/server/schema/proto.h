@@ -11,7 +11,7 @@
 
 /* 200 nested messages: real ones stay below 70 (schemas of custom resources). */
 #define VG_PROTO_DEPTH_MAX 200u
-/* Fields of a type; PodSpec and JSONSchemaProps have the most, 44. tools/schema.py checks it. */
+/* Fields of a type; PodSpec and JSONSchemaProps have the most, 44. tools/schema checks it. */
 #define VG_PROTO_FIELDS_MAX 64u
 /* 256 MiB: what a length of ours may say; lists are counted by their readers in 64 bits. */
 #define VG_PROTO_MESSAGE_MAX ((size_t)256 << 20)

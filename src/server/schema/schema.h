@@ -1,9 +1,9 @@
 /* schema.h - what the objects of a kind are made of: types, their fields, and both of their forms.
- * The tables are constant data, generated from src/server/kinds/schema/ by tools/schema.py; the
+ * The tables are constant data, generated from src/server/kinds/schema/ by tools/schema; the
  * code of this room works on any table. A type is what Go calls a struct. Its fields are listed as
  * JSON has them, in the order in which kube-apiserver prints them: fields of an embedded type stand
  * flat among the others, with the number of the part that holds them in protobuf. Invariants,
- * checked by tools/schema.py: T1 names of one type are unique, numbers of one part are unique. T2
+ * checked by tools/schema: T1 names of one type are unique, numbers of one part are unique. T2
  * parts[0] is the type itself; every other part is an entry of exactly one part. T3 entries of a
  * part are sorted by number. Thread: any. */
 #ifndef VG_SCHEMA_SCHEMA_H

@@ -1,13 +1,10 @@
-#!/usr/bin/env python3
-"""Turns the notation of src/server/kinds/schema/ into constant C tables (src/server/schema/schema.h).
-
-    schema.py OUT.c FILE.schema ...
-
-The notation is described in docs/kinds.md. What does not fit together is told with file and line."""
+"""Reads the notation: lines, groups, versions, types. Kinds are kinds.py's."""
 import copy
 import os
 import re
-import sys
+
+from kinds import Kind
+from wrong import Wrong
 
 VALUES = {
     'string': 'STRING', 'bool': 'BOOL', 'int32': 'INT32', 'int64': 'INT64', 'float64': 'DOUBLE',
@@ -26,12 +23,8 @@ GO = {
 }
 SCHEMA_OF_SCHEMAS = 'JSONSchemaProps'  # what the schema-or-* values hold
 ATTRIBUTES = {'required': 'REQUIRED', 'omitzero': 'OMIT_ZERO', 'set': 'LIST_SET',
-              'atomic': 'ATOMIC', 'map-atomic': 'ATOMIC', 'map-granular': None, 'merge': 'MERGE', 'replace': None,
+              'atomic': 'ATOMIC', 'map-atomic': 'ATOMIC', 'map-granular': None, 'merge': 'MERGE', 'replace': 'REPLACE',
               'retainKeys': 'RETAIN_KEYS'}
-
-
-class Wrong(Exception):
-    """What is wrong, with where."""
 
 
 class Field:
@@ -83,13 +76,16 @@ class Type:
         self.parts = []    # (go, entries)
         self.id = -1
 
+    def line(self, where, words, _):
+        self.lines.append(Field(where, words))
+
 
 class Scope:
     """A group and version: where names are looked up."""
 
-    def __init__(self, file, group, version):
-        self.file, self.group, self.version = file, group, version
-        self.types, self.names, self.aliases = {}, {}, {}
+    def __init__(self, file, group, version, priority):
+        self.file, self.group, self.version, self.priority = file, group, version, priority
+        self.types, self.names, self.aliases, self.kinds = {}, {}, {}, {}
 
     def go(self, name):
         return f'{self.version}.{name}'
@@ -102,22 +98,23 @@ class Reader:
 
     def read(self, path):
         stem = os.path.basename(path).removesuffix('.schema')
-        group, scope, at = None, None, None
+        group, priority, scope, at = None, 0, None, None
         for number, line in enumerate(self.joined(path), 1):
             where = f'{path}:{number}'
-            words = re.findall(r'[^\s"]*"[^"]*"\S*|\S+', line.split('#')[0])
+            line = line.split('#')[0]
+            words = re.findall(r'[^\s"]*"[^"]*"\S*|\S+', line)
             if not words:
                 continue
             if line[0] == ' ':
                 if at is None:
-                    raise Wrong(f'{where}: a field outside of a type')
-                at.lines.append(Field(where, words))
+                    raise Wrong(f'{where}: a line outside of a type or kind')
+                at.line(where, words, ' '.join(line.split()))
                 continue
             at = None
             if words[0] == 'group':
-                group = '' if words[1] == '""' else words[1]
+                group, priority = self.group(where, words)
             elif words[0] == 'version':
-                scope = Scope(stem, group, words[1])
+                scope = Scope(stem, group, words[1], priority)
                 self.scopes.append(scope)
                 self.by_file.setdefault(stem, scope)
             elif scope is None:
@@ -125,12 +122,24 @@ class Reader:
             elif words[0] == 'type':
                 at = Type(where, scope, words[1], words[2:])
                 self.add(where, scope, scope.types, words[1], at)
+            elif words[0] == 'kind':
+                at = Kind(where, scope, words)
+                if scope.kinds.setdefault(at.resource, at) is not at:
+                    raise Wrong(f'{where}: {at.resource} are there already')
             elif words[0] in ('enum', 'name'):
                 self.named(where, scope, words)
             elif words[0] == 'alias':
                 self.add(where, scope, scope.aliases, words[1], words[2])
             else:
                 raise Wrong(f'{where}: unknown word "{words[0]}"')
+
+    @staticmethod
+    def group(where, words):
+        """group NAME [priority N]: the higher, the earlier in /apis."""
+        has_priority = len(words) == 4 and words[2] == 'priority' and words[3].isdigit()
+        if len(words) != 2 and not has_priority:
+            raise Wrong(f'{where}: want group NAME [priority NUMBER]')
+        return words[1].strip('"'), int(words[3]) if has_priority else 0
 
     @staticmethod
     def joined(path):
@@ -257,7 +266,14 @@ class Reader:
             self.flatten(t, t, 0)
             self.check(t)
         self.spread_defaults(types)
+        for kind in self.kinds():
+            kind.finish(self)
         return types
+
+    def kinds(self):
+        """In the order of the table: by group, version and resource."""
+        kinds = [k for s in self.scopes for k in s.kinds.values()]
+        return sorted(kinds, key=lambda k: (k.scope.group, k.scope.version, k.resource))
 
     @staticmethod
     def spread_defaults(types):
@@ -317,152 +333,3 @@ class Reader:
     @staticmethod
     def has(t, name):
         return any(f.name == name or f.is_embedded and Reader.has(f.type, name) for f in t.lines)
-
-
-def quote(s):
-    return 'NULL' if s is None else '"' + s.replace('\\', '\\\\').replace('"', '\\"') + '"'
-
-
-class Writer:
-    def __init__(self, out):
-        self.out = out
-        self.shared = {}  # text of a constant -> its name
-
-    def line(self, s=''):
-        self.out.write(s + '\n')
-
-    def constant(self, prefix, type_, text):
-        """The name of a file-static constant with that text, written when it is new."""
-        key = type_ + text
-        if key not in self.shared:
-            name = f'{prefix}_{len(self.shared)}'
-            self.shared[key] = name
-            self.line(f'static const {type_.format(name)} = {text};')
-        return self.shared[key]
-
-    def strings(self, values):
-        if not values:
-            return 'NULL'
-        text = '{' + ', '.join(quote(v) for v in values) + ', NULL}'
-        return self.constant('list', 'char *const {}[]', text)
-
-    def more(self, f):
-        parts = [quote(f.go), quote(f.item_go), quote(f.default), self.strings(f.values), self.strings(f.keys),
-                 quote(f.merge_key)]
-        return '&' + self.constant('more', 'struct vg_schema_more {}', '{' + ', '.join(parts) + '}')
-
-    def type(self, t):
-        rows = []
-        for f, part in t.fields:
-            flags = '|'.join('VG_SCHEMA_' + x for x in sorted(f.flags)) or '0'
-            of = f'&types[{f.type.id}]' if f.type else 'NULL'
-            rows.append(f'{{{quote(f.name)}, {of}, {self.more(f)}, {f.number}, {len(f.name)}, {part}, '
-                        f'VG_SCHEMA_{f.value}, VG_SCHEMA_{f.shape}, {flags}}}')
-        if rows:
-            self.line(f'static const struct vg_schema_field fields_{t.id}[] = {{ /* {t.where.split("/")[-1]} */')
-            for row in rows:
-                self.line(f'    {row},')
-            self.line('};')
-        for i, (_, entries) in enumerate(t.parts):
-            if entries:
-                text = ', '.join(f'{{{n}, {int(is_part)}, {k}}}' for n, is_part, k in entries)
-                self.line(f'static const struct vg_schema_entry entries_{t.id}_{i}[] = {{{text}}};')
-        text = ', '.join(f'{{{quote(go)}, {f"entries_{t.id}_{i}" if e else "NULL"}, {len(e)}}}'
-                         for i, (go, e) in enumerate(t.parts))
-        self.line(f'static const struct vg_schema_part parts_{t.id}[] = {{{text}}};')
-        log2, seed, table = perfect_hash([f.name.encode() for f, _ in t.fields])
-        self.line(f'static const uint8_t names_{t.id}[] = {{{", ".join(map(str, table))}}};')
-        numbers = [f.number for f, _ in t.fields if f.number]
-        is_flat = all(not is_part for _, entries in t.parts for _, is_part, _ in entries)
-        is_straight = is_flat and numbers == sorted(numbers)
-        return (f'{{{quote(t.name)}, {quote(t.scope.go(t.name))}, {f"fields_{t.id}" if rows else "NULL"}, '
-                f'parts_{t.id}, names_{t.id}, {len(t.fields)}, {len(t.parts)}, {log2}, {seed}, '
-                f'{str(t.is_atomic).lower()}, {str(is_straight).lower()}, '
-                f'{str(t.has_defaults).lower()}, {"vg_default_" + t.hook if t.hook else "NULL"}, '
-                f'{shown(t):#x}}}')
-
-
-SCALARS = ('STRING', 'BOOL', 'INT32', 'INT64', 'DOUBLE', 'BYTES')
-
-
-def shown(t):
-    """Which fields JSON has even when nothing is there: omitempty leaves no struct out."""
-    mask = 0
-    for i, (f, _) in enumerate(t.fields):
-        is_struct = f.shape == 'ONE' and 'POINTER' not in f.flags and f.value not in SCALARS
-        if 'OMIT_EMPTY' not in f.flags or is_struct and 'OMIT_ZERO' not in f.flags:
-            mask |= 1 << i
-    return mask
-
-
-def slot(key, log2, seed):
-    """As vg_schema_slot()."""
-    h = len(key)
-    for c in key:
-        h = (h * (2 * seed + 1) + c) & 0xffffffff
-    return (h ^ h >> 7) & ((1 << log2) - 1)
-
-
-def perfect_hash(keys):
-    log2 = max(1, (len(keys) - 1).bit_length() if keys else 1)
-    while log2 < 12:
-        for seed in range(1, 256):
-            slots = [slot(k, log2, seed) for k in keys]
-            if len(set(slots)) == len(slots):
-                table = [0] * (1 << log2)
-                for i, s in enumerate(slots):
-                    table[s] = i + 1
-                return log2, seed, table
-        log2 += 1
-    raise Wrong(f'no hash for {keys}')
-
-
-def write(out, reader, types):
-    w = Writer(out)
-    w.line('/* Generated by tools/schema.py from src/server/kinds/schema/. */')
-    w.line('#include <string.h>\n')
-    w.line('#include "server/kinds/rules/defaults.h"')
-    w.line('#include "server/kinds/types.h"\n')
-    w.line(f'static const struct vg_schema_type types[{len(types)}];\n')
-    rows = [w.type(t) for t in types]
-    w.line(f'\nstatic const struct vg_schema_type types[{len(types)}] = {{')
-    for row in rows:
-        w.line(f'    {row},')
-    w.line('};\n')
-    w.line('static const struct { const char *group, *version; unsigned first, n; } scopes[] = {')
-    for s in sorted(reader.scopes, key=lambda s: (s.group, s.version)):
-        ids = [t.id for t in s.types.values()]
-        w.line(f'    {{{quote(s.group)}, {quote(s.version)}, {min(ids)}, {len(ids)}}},')
-    w.line('''};
-
-const struct vg_schema_type *vg_schema_find(struct vg_slice group, struct vg_slice version,
-                                            struct vg_slice name)
-{
-    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
-        if (!vg_slice_eq(group, vg_slice_str(scopes[i].group)) ||
-            !vg_slice_eq(version, vg_slice_str(scopes[i].version)))
-            continue;
-        const struct vg_schema_type *t = &types[scopes[i].first];
-        for (unsigned k = 0; k < scopes[i].n; k++)
-            if (vg_slice_eq(name, vg_slice_str(t[k].name)))
-                return &t[k];
-    }
-    return NULL;
-}''')
-
-
-def main():
-    reader = Reader()
-    try:
-        for path in sys.argv[2:]:
-            reader.read(path)
-        types = reader.finish()
-        with open(sys.argv[1] + '.new', 'w', encoding='utf-8') as out:
-            write(out, reader, types)
-        os.replace(sys.argv[1] + '.new', sys.argv[1])
-    except Wrong as wrong:
-        sys.exit(str(wrong))
-
-
-if __name__ == '__main__':
-    main()
