@@ -166,6 +166,8 @@ static int compare(struct comparison *c, const struct vg_json *a, const struct v
     case VG_JSON_OBJECT:
         if (a->n != b->n)
             return 0;
+        if (a->items == b->items) /* copies of one node share their children */
+            return 1;
         return a->n == 0 ? 1 : push(c, a, b);
     }
     return 0;

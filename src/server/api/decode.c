@@ -286,7 +286,7 @@ static const struct vg_schema_type *schema_of(const struct vg_body_type *type)
                                  vg_slice_str(type->kind));
 }
 
-/* A tree whose type is known to be right: its fields, its defaults, its order, its metadata. */
+/* A tree whose type is known to be right: its fields, its defaults, its metadata. */
 static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_body_type *type,
                       struct vg_json *unknown, struct vg_body *ret, struct vg_status *status)
 {
@@ -296,8 +296,6 @@ static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_
         err = set_type(a, root, type);
     if (err == 0 && schema)
         err = vg_schema_default(a, schema, root);
-    if (err == 0 && schema)
-        err = vg_schema_arrange(a, schema, root, root);
     if (err == 0)
         err = vg_meta_read(a, vg_json_get_str(root, "metadata"), type->kind, &ret->meta,
                            schema ? NULL : unknown, status);

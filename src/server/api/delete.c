@@ -133,7 +133,7 @@ static int set_finalizers(struct vg_deletion *d, struct vg_meta *m)
 static enum vg_verdict write_mark(struct vg_change *c, struct vg_json *root,
                                   const struct vg_meta *m)
 {
-    enum vg_verdict verdict = vg_change_seal(c, root, m);
+    enum vg_verdict verdict = vg_change_seal(c, root, m, root);
     if (verdict == VG_CHANGE_PUT &&
         vg_slice_eq(vg_buf_slice(&c->call->loop->sealed.value), vg_rec_value(c->cur)))
         return VG_CHANGE_NONE;

@@ -45,7 +45,8 @@ int vg_json_top_copy(struct vg_arena *a, const struct vg_json *v, struct vg_json
     return 0;
 }
 
-enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m)
+enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m,
+                               const struct vg_json *cur)
 {
     struct vg_json meta, arranged;
     struct vg_status why = {.err = 0};
@@ -53,10 +54,11 @@ enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const 
     if (err == 0)
         err = vg_json_object_set(&c->scratch, root, VG_SLICE_LIT("metadata"), meta);
     if (err == 0)
-        err = vg_schema_arrange(&c->scratch, vg_kind_type(c->kind), root, &arranged);
+        err = vg_schema_arrange_like(&c->scratch, vg_kind_type(c->kind), root, cur, &arranged);
     if (err < 0)
         return vg_change_refuse(c, err);
-    err = vg_obj_seal(c->kind->fields, &arranged, &c->call->loop->sealed, &why);
+    struct vg_slice source = cur ? vg_rec_value(c->cur) : (struct vg_slice){0};
+    err = vg_obj_seal_from(c->kind->fields, &arranged, source, &c->call->loop->sealed, &why);
     if (err == 0)
         return VG_CHANGE_PUT;
     if (err == -ENOMEM)
@@ -80,12 +82,11 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
     vg_rules_prepare_fn *prepare = !rules            ? NULL
                                    : is_of_status(c) ? rules->prepare_status
                                                      : rules->prepare;
-    if (!prepare)
-        return 0;
-    /* Arranged it shares no list or object with the body, which must stay as it is. */
+    /* Arranged it shares no list or object with the body, which must stay as it is, and can be
+     * compared with what is stored. */
     struct vg_json own;
     int err = vg_schema_arrange(&c->scratch, vg_kind_type(c->kind), root, &own);
-    if (err == 0)
+    if (err == 0 && prepare)
         err = prepare(&c->scratch, &own, old);
     if (err == 0)
         *root = own;
@@ -255,7 +256,7 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
     }
     if (vg_obj_key_make(vg_slice_str(c->kind->prefix), c->ns, c->name, &c->key) < 0)
         return vg_change_refuse(c, VIGIL_E_KEY_INVALID);
-    return vg_change_seal(c, &root, &m);
+    return vg_change_seal(c, &root, &m, NULL);
 }
 
 /* ---- secrets ---- */

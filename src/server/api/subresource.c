@@ -173,7 +173,7 @@ static enum vg_verdict make_bound(struct vg_change *c)
         err = set_node(c, &root, w->node);
     if (err == 0)
         err = set_scheduled(c, &root);
-    return err < 0 ? vg_change_refuse(c, err) : vg_change_seal(c, &root, &cur.meta);
+    return err < 0 ? vg_change_refuse(c, err) : vg_change_seal(c, &root, &cur.meta, cur.root);
 }
 
 static void on_bound(struct vg_change *c)

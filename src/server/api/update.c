@@ -185,7 +185,7 @@ static enum vg_verdict settle(struct vg_update *w, struct vg_json *root, const s
                               const struct vg_body *cur)
 {
     struct vg_change *c = &w->change;
-    enum vg_verdict verdict = vg_change_seal(c, root, m);
+    enum vg_verdict verdict = vg_change_seal(c, root, m, cur->root);
     if (verdict != VG_CHANGE_PUT)
         return verdict;
     if (is_gone(c, root, m, &cur->meta)) {

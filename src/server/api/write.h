@@ -50,7 +50,7 @@ struct vg_body_type {
 struct vg_body_type vg_body_type_of(const struct vg_target *t);
 
 struct vg_body {
-    struct vg_json *root; /* an object: decoded, defaulted, in the order that is printed */
+    struct vg_json *root; /* an object: decoded and defaulted */
     struct vg_meta meta;
 };
 /* The request's body as an object of a type: JSON or YAML by its Content-Type. What is wrong in a
@@ -144,8 +144,10 @@ extern const struct vg_api_op vg_change_op;
 
 /* ---- stamping (stamp.c) ---- */
 
-/* The object with this metadata, sealed; PUT or FAIL. */
-enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m);
+/* The object with this metadata, sealed; PUT or FAIL. cur: what is stored, as a tree; NULL:
+ * nothing. */
+enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m,
+                               const struct vg_json *cur);
 /* What is stored, as a tree in scratch; 0, or negative with the status set. */
 VG_CHECK int vg_change_load(struct vg_change *c, struct vg_body *ret_cur);
 /* A new object: stamps, checks and seals it. Its name is in c->name afterwards. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "decode.h"
+#include "json/equal.h"
 
 static int arrange_type(struct vg_arena *a, const struct vg_schema_type *type,
                         const struct vg_json *v, struct vg_json *ret);
@@ -170,28 +171,56 @@ static void find_members(const struct vg_schema_type *type, const struct vg_json
     }
 }
 
+/* What is printed of a field; NULL: nothing. *room is for a zero. */
+static const struct vg_json *printed(const struct vg_schema_field *f, const struct vg_json *given,
+                                     struct vg_json *room)
+{
+    if (given && !is_empty(f, given))
+        return given;
+    return make_zero(f, room) ? room : NULL;
+}
+
 static int arrange_type(struct vg_arena *a, const struct vg_schema_type *type,
                         const struct vg_json *v, struct vg_json *ret)
+{
+    return vg_schema_arrange_like(a, type, v, NULL, ret);
+}
+
+/* 1: the member is as it was, and taken from there. */
+static int take_old(const struct vg_json *v, const struct vg_json *old, struct vg_json_member *ret)
+{
+    const struct vg_json *was = old ? vg_json_get(old, vg_json_key(ret)) : NULL;
+    int same = was ? vg_json_equal(v, was) : 0;
+    if (same > 0)
+        ret->value = *was;
+    return same;
+}
+
+int vg_schema_arrange_like(struct vg_arena *a, const struct vg_schema_type *type,
+                           const struct vg_json *root, const struct vg_json *old,
+                           struct vg_json *ret)
 {
     const struct vg_json *found[UINT8_MAX];
     struct vg_json_member *out = vg_arena_array(a, struct vg_json_member, type->n + 1u);
     if (!out)
         return -ENOMEM;
     uint32_t n = 0;
-    find_members(type, v, found);
+    find_members(type, root, found);
     for (uint32_t i = 0; i < type->n; i++) {
         const struct vg_schema_field *f = &type->fields[i];
         struct vg_json zero;
-        if (found[i] && is_empty(f, found[i]))
-            found[i] = NULL;
-        if (!found[i] && make_zero(f, &zero))
-            found[i] = &zero;
-        if (!found[i])
+        const struct vg_json *v = printed(f, found[i], &zero);
+        if (!v)
             continue;
-        out[n] = (struct vg_json_member){.key = f->name, .key_n = f->name_n};
-        int err = arrange_field(a, f, found[i], &out[n++].value);
-        if (err < 0)
-            return err;
+        struct vg_json_member *m = &out[n++];
+        *m = (struct vg_json_member){.key = f->name, .key_n = f->name_n};
+        int r = take_old(v, old, m);
+        if (r == 0) {
+            r = arrange_field(a, f, v, &m->value);
+            m->value.begin = m->value.end = 0;
+        }
+        if (r < 0)
+            return r;
     }
     *ret = (struct vg_json){.type = VG_JSON_OBJECT, .n = n, .members = out};
     return 0;
