@@ -11,6 +11,7 @@
 #include "server/schema/decode.h"
 #include "status_int.h"
 #include "strconv.h"
+#include "json/equal.h"
 #include "json/lookup.h"
 
 enum vg_verdict vg_change_refuse(struct vg_change *c, int err)
@@ -76,6 +77,21 @@ static bool is_of_status(const struct vg_change *c)
     return sub && sub->type == VG_SUB_STATUS;
 }
 
+/* Members that are as they were become the old ones, so that whoever compares again sees it at
+ * once. */
+static int share_equals(struct vg_json *root, const struct vg_json *old)
+{
+    VG_JSON_FOREACH_MEMBER (m, root) {
+        const struct vg_json *was = vg_json_get(old, vg_json_key(m));
+        int same = was ? vg_json_equal(&m->value, was) : 0;
+        if (same < 0)
+            return same;
+        if (same)
+            m->value = *was;
+    }
+    return 0;
+}
+
 int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_json *old)
 {
     const struct vg_rules *rules = vg_rules_of(c->kind);
@@ -88,6 +104,8 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
     int err = vg_schema_arrange(&c->scratch, vg_kind_type(c->kind), root, &own);
     if (err == 0 && prepare)
         err = prepare(&c->scratch, &own, old);
+    if (err == 0 && old)
+        err = share_equals(&own, old);
     if (err == 0)
         *root = own;
     return err;
