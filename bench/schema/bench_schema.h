@@ -28,6 +28,7 @@ struct contender {
     void *(*open)(const struct pods *pods);
     void (*encode)(void *state);
     void (*decode)(void *state);
+    void (*measure)(void *state); /* how long it will be */
     bool (*check)(void *state);
     void (*close)(void *state);
 };

@@ -3,7 +3,8 @@
  * this is what a server would do with each. Rates are of protobuf bytes on both sides, medians of
  * CPU time over rounds in which the sides take turns; the bar is 0.7 of the other's rate.
  *     bench_schema          all of it
- *     bench_schema encode   ours alone, a fixed number of passes, for callgrind; also: decode */
+ *     bench_schema encode   ours alone, a fixed number of passes, for callgrind; also: decode, size
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,7 @@ static bool run(void (*make)(struct pods *))
     void *theirs = other ? open_checked(other, &p) : NULL;
     bool ok = compare(&p, "encode", with_vigil.encode, ours, other ? other->encode : NULL, theirs);
     ok &= compare(&p, "decode", with_vigil.decode, ours, other ? other->decode : NULL, theirs);
+    (void)compare(&p, "size", with_vigil.measure, ours, other ? other->measure : NULL, theirs);
     with_vigil.close(ours);
     if (other)
         other->close(theirs);
@@ -112,7 +114,9 @@ static int run_alone(const char *what)
     pods_make_labelled(&p);
     void *state = with_vigil.open(&p);
     for (unsigned i = 0; i < PASSES; i++)
-        (strcmp(what, "encode") == 0 ? with_vigil.encode : with_vigil.decode)(state);
+        (strcmp(what, "encode") == 0 ? with_vigil.encode
+         : strcmp(what, "size") == 0 ? with_vigil.measure
+                                     : with_vigil.decode)(state);
     printf("%zu bytes of JSON, %zu of protobuf\n", PASSES * p.json_n, PASSES * p.bytes_n);
     return 0;
 }

@@ -52,6 +52,13 @@ static void encode(void *state)
     }
 }
 
+static void measure(void *state)
+{
+    struct state *s = state;
+    for (unsigned i = 0; i < PODS; i++)
+        must(bench__pod__get_packed_size(s->made[i]) == 0 ? -1 : 0);
+}
+
 static void decode(void *state)
 {
     struct state *s = state;
@@ -77,4 +84,10 @@ static void close_it(void *state)
     vg_free(s);
 }
 
-const struct contender with_protobuf_c = {"protobuf-c", open_it, encode, decode, check, close_it};
+const struct contender with_protobuf_c = {.name = "protobuf-c",
+                                          .open = open_it,
+                                          .encode = encode,
+                                          .decode = decode,
+                                          .measure = measure,
+                                          .check = check,
+                                          .close = close_it};

@@ -39,6 +39,15 @@ static void decode(void *state)
     }
 }
 
+static void measure(void *state)
+{
+    struct state *s = state;
+    uint64_t n;
+    for (unsigned i = 0; i < PODS; i++)
+        must(vg_proto_size(&s->encoder, s->pods->type, vg_buf_slice(&s->pods->json[i]), REVISION,
+                           &n));
+}
+
 static bool check(void *state)
 {
     struct state *s = state;
@@ -55,4 +64,10 @@ static void close_it(void *state)
     vg_free(s);
 }
 
-const struct contender with_vigil = {"vigil", open_it, encode, decode, check, close_it};
+const struct contender with_vigil = {.name = "vigil",
+                                     .open = open_it,
+                                     .encode = encode,
+                                     .decode = decode,
+                                     .measure = measure,
+                                     .check = check,
+                                     .close = close_it};

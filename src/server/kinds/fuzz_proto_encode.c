@@ -15,6 +15,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             __builtin_trap();
         return 0;
     }
+    uint64_t size_told;
+    if (vg_proto_size(&e, t, vg_slice(data + 1, size - 1), VG_SLICE_LIT("42"), &size_told) < 0 ||
+        size_told != bytes.n)
+        __builtin_trap();
     vg_proto_fuzz_check(t, vg_buf_slice(&bytes));
     return 0;
 }

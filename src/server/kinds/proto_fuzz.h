@@ -52,7 +52,9 @@ static inline void vg_proto_fuzz_check(const struct vg_schema_type *t, struct vg
     struct vg_slice none = {"", 0};
     if (!vg_proto_fuzz_print(t, message, &text))
         return;
-    if (vg_proto_encode(&e, t, vg_buf_slice(&text), none, &bytes) < 0)
+    uint64_t size;
+    if (vg_proto_encode(&e, t, vg_buf_slice(&text), none, &bytes) < 0 ||
+        vg_proto_size(&e, t, vg_buf_slice(&text), none, &size) < 0 || size != bytes.n)
         __builtin_trap();
     if (!vg_proto_fuzz_print(t, vg_buf_slice(&bytes), &again) ||
         !vg_slice_eq(vg_buf_slice(&text), vg_buf_slice(&again)))

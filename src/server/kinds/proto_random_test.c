@@ -244,6 +244,9 @@ static void assert_comes_back(const struct vg_kind *kind, const struct vg_schema
     if (r < 0)
         fail_msg("%s: %s: %.*s", kind->kind, vg_err_text(r), VG_SLICE_ARG(text));
     assert_int_equal(vg_proto_open(vg_buf_slice(&bytes), &x, NULL), 0);
+    uint64_t size;
+    assert_int_equal(vg_proto_size(&e, t, text, VG_SLICE_LIT(""), &size), 0);
+    assert_int_equal(size, x.raw.n);
     x.kind = x.api_version = VG_SLICE_LIT("");
     if (vg_proto_decode(&arena, t, &x, &v, &status) < 0)
         fail_msg("%s: %s", kind->kind, status.message);

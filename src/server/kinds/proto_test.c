@@ -325,6 +325,9 @@ static void texts_of_other_objects_are_refused(void **state)
         if (r != rows[i].err)
             fail_msg("%s: %s", rows[i].json, vg_err_text(r));
         assert_int_equal(out.n, 1);
+        uint64_t size;
+        r = vg_proto_size(&e, t, vg_slice(text.p ? text.p : "", text.n), VG_SLICE_LIT(""), &size);
+        assert_true(r < 0);
     }
 }
 
@@ -394,6 +397,9 @@ static void running_out_of_memory_is_told(void **state)
             r = vg_proto_open(vg_buf_slice(&out), &x, NULL);
         if (r == 0)
             r = vg_proto_decode(&arena, t, &x, &v, NULL);
+        uint64_t size;
+        if (r == 0)
+            r = vg_proto_size(&e, t, vg_buf_slice(&text), VG_SLICE_LIT("1"), &size);
         assert_int_equal(r, vg_test_alloc_failed() ? -ENOMEM : 0);
     }
 }

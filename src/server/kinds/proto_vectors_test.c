@@ -146,6 +146,10 @@ static void assert_stored(const char *path, struct vg_slice bytes, struct vg_sli
     assert_int_equal(
         vg_proto_encode(&e, find_type(x.api_version, x.kind), vg_buf_slice(&stored), rv, &out), 0);
     assert_same(path, "stored", vg_buf_slice(&out), x.raw);
+    uint64_t size;
+    assert_int_equal(
+        vg_proto_size(&e, find_type(x.api_version, x.kind), vg_buf_slice(&stored), rv, &size), 0);
+    assert_int_equal(size, x.raw.n);
 }
 
 /* Bodies of items, one after another with their heads. */

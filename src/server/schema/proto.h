@@ -13,6 +13,8 @@
 #define VG_PROTO_DEPTH_MAX 200u
 /* Fields of a type; PodSpec and JSONSchemaProps have the most, 44. tools/schema checks it. */
 #define VG_PROTO_FIELDS_MAX 64u
+/* Messages that JSON has flattened into one type, itself included; there are three at most. */
+#define VG_PROTO_PARTS_MAX 8u
 /* 256 MiB: what a length of ours may say; lists are counted by their readers in 64 bits. */
 #define VG_PROTO_MESSAGE_MAX ((size_t)256 << 20)
 
@@ -21,11 +23,12 @@
 /* Working memory that a caller keeps between objects, so that encoding stops allocating. Zero to
  * start. */
 struct vg_proto_encoder {
-    struct vg_buf order;
+    struct vg_buf order, spare;
 };
 static inline void vg_proto_encoder_done(struct vg_proto_encoder *e)
 {
     vg_buf_done(&e->order);
+    vg_buf_done(&e->spare);
 }
 static inline void vg_proto_encoder_cleanup(struct vg_proto_encoder *e)
 {
@@ -40,7 +43,12 @@ static inline void vg_proto_encoder_cleanup(struct vg_proto_encoder *e)
  * failure the buffer is as before. */
 VG_CHECK int vg_proto_encode(struct vg_proto_encoder *e, const struct vg_schema_type *type,
                              struct vg_slice json, struct vg_slice revision, struct vg_buf *out);
-/* The same in its envelope, as a body has it. */
+/* How many bytes vg_proto_encode would append, for less than its price: a list has to know before
+ * its first byte. It depends on the text and the digits of the revision only and may be kept.
+ * Errors as above, but for those in what is only measured. */
+VG_CHECK int vg_proto_size(struct vg_proto_encoder *e, const struct vg_schema_type *type,
+                           struct vg_slice json, struct vg_slice revision, uint64_t *ret);
+/* As vg_proto_encode, in its envelope, as a body has it. */
 VG_CHECK int vg_proto_encode_object(struct vg_proto_encoder *e, const struct vg_schema_type *type,
                                     struct vg_slice api_version, struct vg_slice kind,
                                     struct vg_slice json, struct vg_slice revision,

@@ -112,7 +112,7 @@ static int read_few(struct vg_proto_decode *d, const struct vg_schema_field *f,
     struct vg_proto_seen x;
     unsigned number;
     int r;
-    memset(ret->has, 0, sizeof ret->has);
+    *ret = (struct few){0};
     while ((r = vg_proto_take(&p, end, &number, &x, d->status)) > 0) {
         if (number > 3 || wires[number - 1] == UINT8_MAX)
             continue;

@@ -4,46 +4,6 @@
  * are kept one byte free and make room when they need more. */
 #include "proto_encode_int.h"
 
-/* How many of the next fields are compared with a key before its hash is asked. */
-#define LOOK_AHEAD 4u
-
-/* The object itself is 1; metadata deeper down, of templates, gets no revision. */
-#define METADATA_DEPTH 2u
-
-/* ---- keys ---- */
-
-static inline bool is_key(const char *p, const char *end, const struct vg_schema_field *f)
-{
-    size_t n = f->name_n;
-    return (size_t)(end - p) > n + 2 && p[1] == f->name[0] && p[n + 1] == '"' &&
-           memcmp(p + 1, f->name, n) == 0;
-}
-
-/* Past a key and its colon. The field's index, t->n: not in the table, negative: no key. */
-static inline int take_key(struct vg_proto_encode *e, const struct vg_schema_type *t, unsigned from)
-{
-    const char *p = e->p;
-    unsigned i = from, stop = VG_MIN(from + LOOK_AHEAD, (unsigned)t->n);
-    while (i < stop && !is_key(p, e->end, &t->fields[i]))
-        i++;
-    size_t n;
-    if (VG_LIKELY(i < stop)) {
-        n = t->fields[i].name_n;
-    } else {
-        const char *q = e->p;
-        if (vg_proto_peek(e) != '"' || vg_proto_skip_value(e) < 0)
-            return VIGIL_E_JSON_SYNTAX;
-        n = (size_t)(e->p - q) - 2;
-        const struct vg_schema_field *f = vg_schema_field(t, vg_slice(p + 1, n));
-        i = f ? (unsigned)(f - t->fields) : t->n;
-    }
-    e->p = p + n + 2;
-    if (VG_UNLIKELY(vg_proto_peek(e) != ':'))
-        return VIGIL_E_JSON_SYNTAX;
-    e->p++;
-    return (int)i;
-}
-
 /* ---- fields ---- */
 
 static int put_list(struct vg_proto_encode *e, const struct vg_schema_field *f)
@@ -103,11 +63,10 @@ static int put_field(struct vg_proto_encode *e, const struct vg_schema_field *f)
     return f->shape == VG_SCHEMA_LIST ? put_list(e, f) : put_map(e, f);
 }
 
-/* What stands for a field that JSON does not have. */
-static inline int put_absent(const struct vg_proto_encode *e, struct vg_proto_sink *s,
-                             const struct vg_schema_field *f)
+int vg_proto_put_absent(const struct vg_proto_encode *e, struct vg_proto_sink *s,
+                        const struct vg_schema_field *f)
 {
-    if (VG_LIKELY(f != e->in_revision || e->depth != METADATA_DEPTH))
+    if (VG_LIKELY(f != e->in_revision || e->depth != VG_PROTO_METADATA_DEPTH))
         return vg_proto_put_zero(s, f);
     int r = vg_proto_sink_room(s, VG_PROTO_TAG_MAX + VG_PROTO_VARINT_MAX + e->revision.n);
     if (r < 0)
@@ -126,7 +85,7 @@ static int put_absent_until(struct vg_proto_encode *e, const struct vg_schema_ty
 {
     int r = 0;
     for (; r == 0 && from < to; from++)
-        r = put_absent(e, &e->out, &t->fields[from]);
+        r = vg_proto_put_absent(e, &e->out, &t->fields[from]);
     return r;
 }
 
@@ -136,7 +95,7 @@ static int put_straight(struct vg_proto_encode *e, const struct vg_schema_type *
     unsigned next = 0;
     int r = vg_proto_enter(e, '{', '}');
     while (r > 0) {
-        int i = take_key(e, t, next);
+        int i = vg_proto_take_key(e, t, next);
         if (VG_UNLIKELY(i < 0))
             return i;
         if (VG_UNLIKELY(i == t->n)) {
@@ -180,7 +139,7 @@ static int put_part(const struct vg_proto_encode *e, struct vg_proto_sink *s,
         const struct vg_schema_entry *x = &part->entries[i];
         if (!x->is_part) {
             r = pieces[x->index].n ? put_piece(e, s, pieces[x->index])
-                                   : put_absent(e, s, &t->fields[x->index]);
+                                   : vg_proto_put_absent(e, s, &t->fields[x->index]);
             continue;
         }
         r = vg_proto_sink_room(s, VG_PROTO_TAG_MAX + 1);
@@ -204,7 +163,7 @@ static int put_pieces(struct vg_proto_encode *e, const struct vg_schema_type *t)
     unsigned next = 0;
     int r = vg_proto_enter(e, '{', '}');
     while (r > 0) {
-        int i = take_key(e, t, next);
+        int i = vg_proto_take_key(e, t, next);
         if (VG_UNLIKELY(i < 0))
             return i;
         size_t at = vg_proto_sink_at(&e->out);
@@ -220,11 +179,12 @@ static int put_pieces(struct vg_proto_encode *e, const struct vg_schema_type *t)
         return r;
     struct vg_proto_sink s;
     vg_buf_clear(e->order);
-    vg_proto_sink_open(&s, e->order);
+    r = vg_proto_sink_open(&s, e->order, vg_proto_sink_at(&e->out) - start);
+    if (r < 0)
+        return r;
     r = put_part(e, &s, t, &t->parts[0], pieces);
     e->order->n = vg_proto_sink_at(&s);
-    if (e->out.o)
-        e->out.o = e->out.buf->p + start;
+    e->out.o = e->out.buf->p + start;
     return r;
 }
 
@@ -279,7 +239,7 @@ int vg_proto_put_object(struct vg_proto_encode *e, const struct vg_schema_type *
 }
 
 /* The metadata of the object itself, where the revision goes. */
-static const struct vg_schema_field *find_revision(const struct vg_schema_type *t)
+const struct vg_schema_field *vg_proto_find_revision(const struct vg_schema_type *t)
 {
     const struct vg_schema_field *m = vg_schema_field(t, VG_SLICE_LIT("metadata"));
     if (!m || m->value != VG_SCHEMA_TYPE)
@@ -295,8 +255,7 @@ static int put_root(struct vg_proto_encode *e, const struct vg_schema_type *t)
     int r = t->is_straight ? put_straight(e, t) : 1;
     if (r > 0) {
         e->p = from;
-        if (e->out.o)
-            e->out.o = e->out.buf->p + at;
+        e->out.o = e->out.buf->p + at;
         r = put_disordered(e, t, false);
     }
     if (r == 0 && e->p != e->end)
@@ -312,13 +271,12 @@ int vg_proto_encode(struct vg_proto_encoder *encoder, const struct vg_schema_typ
     if (type->n > VG_PROTO_FIELDS_MAX)
         return VIGIL_E_INTERNAL;
     if (revision.n)
-        e.in_revision = find_revision(type);
+        e.in_revision = vg_proto_find_revision(type);
     size_t was = out->n;
     /* Protobuf is shorter than JSON but for what is always there. */
-    int r = vg_buf_reserve(out, json.n / 4 * 3 + 64);
+    int r = vg_proto_sink_open(&e.out, out, json.n / 4 * 3 + 64);
     if (r < 0)
         return r;
-    vg_proto_sink_open(&e.out, out);
     r = put_root(&e, type);
     out->n = r < 0 ? was : vg_proto_sink_at(&e.out);
     return r;

@@ -1,4 +1,4 @@
-/* proto_encode_int.h - what the two files of the encoder share. */
+/* proto_encode_int.h - what the files of the encoder share. */
 #ifndef VG_SCHEMA_PROTO_ENCODE_INT_H
 #define VG_SCHEMA_PROTO_ENCODE_INT_H
 
@@ -51,6 +51,88 @@ VG_CHECK static inline int vg_proto_enter(struct vg_proto_encode *e, char open, 
     return 0;
 }
 
+/* How many of the next fields are compared with a key before its hash is asked. */
+#define VG_PROTO_LOOK_AHEAD 4u
+
+/* The object itself is 1; metadata deeper down, of templates, gets no revision. */
+#define VG_PROTO_METADATA_DEPTH 2u
+
+/* ---- keys ---- */
+
+static inline bool vg_proto_is_key(const char *p, const char *end, const struct vg_schema_field *f)
+{
+    size_t n = f->name_n;
+    return (size_t)(end - p) > n + 2 && p[1] == f->name[0] && p[n + 1] == '"' &&
+           memcmp(p + 1, f->name, n) == 0;
+}
+
+/* Past a key and its colon. The field's index, t->n: not in the table, negative: no key. */
+static inline int vg_proto_take_key(struct vg_proto_encode *e, const struct vg_schema_type *t,
+                                    unsigned from)
+{
+    const char *p = e->p;
+    unsigned i = from, stop = VG_MIN(from + VG_PROTO_LOOK_AHEAD, (unsigned)t->n);
+    while (i < stop && !vg_proto_is_key(p, e->end, &t->fields[i]))
+        i++;
+    size_t n;
+    if (VG_LIKELY(i < stop)) {
+        n = t->fields[i].name_n;
+    } else {
+        const char *q = e->p;
+        if (vg_proto_peek(e) != '"' || vg_proto_skip_value(e) < 0)
+            return VIGIL_E_JSON_SYNTAX;
+        n = (size_t)(e->p - q) - 2;
+        const struct vg_schema_field *f = vg_schema_field(t, vg_slice(p + 1, n));
+        i = f ? (unsigned)(f - t->fields) : t->n;
+    }
+    e->p = p + n + 2;
+    if (VG_UNLIKELY(vg_proto_peek(e) != ':'))
+        return VIGIL_E_JSON_SYNTAX;
+    e->p++;
+    return (int)i;
+}
+
+/* ---- values ---- */
+
+/* The first quote or backslash from p; NULL: there is none. */
+static inline const char *vg_proto_find_quote(const char *p, const char *end)
+{
+#if defined(__SSE2__)
+    for (; VG_LIKELY(end - p >= 16); p += 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')),
+                                   _mm_cmpeq_epi8(v, _mm_set1_epi8('\\')));
+        unsigned mask = (unsigned)_mm_movemask_epi8(hit);
+        if (VG_LIKELY(mask))
+            return p + __builtin_ctz(mask);
+    }
+#endif
+    while (p < end && *p != '"' && *p != '\\')
+        p++;
+    return p < end ? p : NULL;
+}
+
+VG_CHECK static inline int vg_proto_read_int(struct vg_proto_encode *e, int64_t *ret)
+{
+    const char *p = e->p;
+    bool negative = p < e->end && *p == '-';
+    p += negative;
+    const char *first = p;
+    uint64_t v = 0;
+    uint64_t limit = (uint64_t)INT64_MAX + negative;
+    for (; p < e->end && *p >= '0' && *p <= '9'; p++) {
+        unsigned d = (unsigned)(*p - '0');
+        if (v > (limit - d) / 10)
+            return -ERANGE;
+        v = v * 10 + d;
+    }
+    if (p == first || (p < e->end && (*p == '.' || *p == 'e' || *p == 'E')))
+        return VIGIL_E_JSON_TYPE;
+    e->p = p;
+    *ret = (int64_t)(negative ? 0 - v : v);
+    return 0;
+}
+
 /* A string of JSON as length and bytes. */
 VG_CHECK int vg_proto_put_string(struct vg_proto_encode *e);
 /* A value that is not null, with that tag. */
@@ -58,5 +140,11 @@ VG_CHECK int vg_proto_put_value(struct vg_proto_encode *e, const struct vg_schem
                                 unsigned number);
 /* An object of JSON as length and message. */
 VG_CHECK int vg_proto_put_object(struct vg_proto_encode *e, const struct vg_schema_type *t);
+
+/* What stands for a field that JSON does not have, the revision too; nothing for most. */
+VG_CHECK int vg_proto_put_absent(const struct vg_proto_encode *e, struct vg_proto_sink *s,
+                                 const struct vg_schema_field *f);
+/* The field of the object's own metadata where the revision goes; NULL: there is none. */
+const struct vg_schema_field *vg_proto_find_revision(const struct vg_schema_type *t);
 
 #endif

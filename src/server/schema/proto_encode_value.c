@@ -30,24 +30,6 @@ int vg_proto_skip_value(struct vg_proto_encode *e)
 
 /* ---- strings ---- */
 
-/* The first quote or backslash from p; NULL: there is none. */
-static inline const char *find_quote(const char *p, const char *end)
-{
-#if defined(__SSE2__)
-    for (; VG_LIKELY(end - p >= 16); p += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')),
-                                   _mm_cmpeq_epi8(v, _mm_set1_epi8('\\')));
-        unsigned mask = (unsigned)_mm_movemask_epi8(hit);
-        if (VG_LIKELY(mask))
-            return p + __builtin_ctz(mask);
-    }
-#endif
-    while (p < end && *p != '"' && *p != '\\')
-        p++;
-    return p < end ? p : NULL;
-}
-
 /* Copies that may read and write up to sixteen bytes too many where both sides have them. */
 static inline void copy_short(char *o, const char *p, size_t n, const char *end)
 {
@@ -63,7 +45,7 @@ static inline void copy_short(char *o, const char *p, size_t n, const char *end)
     memcpy(o, p, n);
 }
 
-/* [from, quote) is plain, an escape follows: unescape to the closing quote. */
+/* p is past the opening quote, and somewhere behind it is an escape. */
 static int put_escaped(struct vg_proto_encode *e, const char *p)
 {
     bool escaped;
@@ -74,21 +56,23 @@ static int put_escaped(struct vg_proto_encode *e, const char *p)
     int r = vg_proto_sink_room(&e->out, 3 * (size_t)(close - p) + VG_PROTO_VARINT_MAX);
     if (r < 0)
         return r;
-    size_t at = vg_proto_begin(&e->out);
-    while (p < close) {
-        const char *q = find_quote(p, close);
-        size_t n = (size_t)((q ? q : close) - p);
-        memcpy(e->out.o, p, n);
-        e->out.o += n;
-        p += n;
-        if (p == close)
+    size_t at = vg_proto_begin(&e->out), n = (size_t)(close - p), i = 0;
+    while (i < n) {
+        const char *q = vg_proto_find_quote(p + i, close);
+        size_t plain = q ? (size_t)(q - p) - i : n - i;
+        memcpy(e->out.o, p + i, plain);
+        e->out.o += plain;
+        i += plain;
+        if (i == n)
             break;
+        const char *after = p + i;
         char unit[4];
-        n = vg_json_decode_unit(&p, close, unit);
-        if (n == 0)
+        size_t unit_n = vg_json_decode_unit(&after, close, unit);
+        if (unit_n == 0)
             return VIGIL_E_JSON_SYNTAX;
-        memcpy(e->out.o, unit, n);
-        e->out.o += n;
+        memcpy(e->out.o, unit, unit_n);
+        e->out.o += unit_n;
+        i = (size_t)(after - p);
     }
     e->p = past;
     return vg_proto_end(&e->out, at);
@@ -99,7 +83,7 @@ int vg_proto_put_string(struct vg_proto_encode *e)
     if (VG_UNLIKELY(vg_proto_peek(e) != '"'))
         return VIGIL_E_JSON_TYPE;
     const char *p = e->p + 1;
-    const char *q = find_quote(p, e->end);
+    const char *q = vg_proto_find_quote(p, e->end);
     if (VG_UNLIKELY(!q))
         return VIGIL_E_JSON_SYNTAX;
     if (VG_UNLIKELY(*q == '\\'))
@@ -117,31 +101,10 @@ int vg_proto_put_string(struct vg_proto_encode *e)
 
 /* ---- numbers and words ---- */
 
-static int read_int(struct vg_proto_encode *e, int64_t *ret)
-{
-    const char *p = e->p;
-    bool negative = p < e->end && *p == '-';
-    p += negative;
-    const char *first = p;
-    uint64_t v = 0;
-    uint64_t limit = (uint64_t)INT64_MAX + negative;
-    for (; p < e->end && *p >= '0' && *p <= '9'; p++) {
-        unsigned d = (unsigned)(*p - '0');
-        if (v > (limit - d) / 10)
-            return -ERANGE;
-        v = v * 10 + d;
-    }
-    if (p == first || (p < e->end && (*p == '.' || *p == 'e' || *p == 'E')))
-        return VIGIL_E_JSON_TYPE;
-    e->p = p;
-    *ret = (int64_t)(negative ? 0 - v : v);
-    return 0;
-}
-
 static int put_int(struct vg_proto_encode *e, bool is_32)
 {
     int64_t v;
-    int r = read_int(e, &v);
+    int r = vg_proto_read_int(e, &v);
     if (r < 0)
         return r == -ERANGE ? VIGIL_E_JSON_TYPE : r;
     if (is_32 && (v < INT32_MIN || v > INT32_MAX))
@@ -188,7 +151,7 @@ static int put_bytes(struct vg_proto_encode *e)
     if (vg_proto_peek(e) != '"')
         return VIGIL_E_JSON_TYPE;
     const char *p = e->p + 1;
-    const char *q = find_quote(p, e->end);
+    const char *q = vg_proto_find_quote(p, e->end);
     if (!q || *q == '\\') /* a base64 text has nothing to escape */
         return VIGIL_E_JSON_SYNTAX;
     size_t n = (size_t)(q - p);
@@ -231,7 +194,7 @@ static int put_time(struct vg_proto_encode *e, bool is_micro)
     if (vg_proto_peek(e) != '"')
         return VIGIL_E_JSON_TYPE;
     const char *p = e->p + 1;
-    const char *q = find_quote(p, e->end);
+    const char *q = vg_proto_find_quote(p, e->end);
     struct vg_gotime t;
     if (!q || *q != '"' || vg_gotime_parse(vg_slice(p, (size_t)(q - p)), is_micro, &t, NULL) < 0)
         return VIGIL_E_JSON_TYPE;

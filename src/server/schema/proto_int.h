@@ -47,14 +47,18 @@ struct vg_proto_sink {
     char *o, *end;
     struct vg_buf *buf; /* its n is stale until vg_proto_sink_close */
 };
-static inline void vg_proto_sink_open(struct vg_proto_sink *s, struct vg_buf *buf)
+/* At the end of the buffer, with room for `n` bytes. 0, -ENOMEM, VIGIL_E_TOO_LARGE. */
+VG_CHECK static inline int vg_proto_sink_open(struct vg_proto_sink *s, struct vg_buf *buf, size_t n)
 {
-    *s = (struct vg_proto_sink){buf->p ? buf->p + buf->n : NULL, buf->p ? buf->p + buf->cap : NULL,
-                                buf};
+    int r = vg_buf_reserve(buf, n + 1);
+    if (r < 0)
+        return r;
+    *s = (struct vg_proto_sink){buf->p + buf->n, buf->p + buf->cap, buf};
+    return 0;
 }
 static inline size_t vg_proto_sink_at(const struct vg_proto_sink *s)
 {
-    return s->o ? (size_t)(s->o - s->buf->p) : 0;
+    return (size_t)(s->o - s->buf->p);
 }
 VG_CHECK int vg_proto_sink_grow(struct vg_proto_sink *s, size_t n);
 /* Room for n bytes, and sixteen more that a copy may overrun. */

@@ -82,8 +82,8 @@ static int read_strings(struct vg_slice message, const struct strings *to,
                         struct vg_status *reterr_status)
 {
     const char *p = message.p, *end = message.p + message.n;
-    struct vg_proto_seen x;
-    unsigned number;
+    struct vg_proto_seen x = {0};
+    unsigned number = 0;
     int r;
     while ((r = vg_proto_take(&p, end, &number, &x, reterr_status)) > 0) {
         if (number > VG_ARRAY_LEN(to->at) || !to->at[number - 1])
