@@ -20,7 +20,11 @@ import re
 import subprocess
 import sys
 
-SERVED = ("/api/v1/", "/apis/apps/v1/", "/apis/batch/v1/", "/apis/coordination.k8s.io/v1/")
+SERVED = tuple(["/api/v1/"] + ["/apis/" + g for g in (
+    "admissionregistration.k8s.io/v1/", "apiextensions.k8s.io/v1/", "apiregistration.k8s.io/v1/", "apps/v1/",
+    "batch/v1/", "certificates.k8s.io/v1/", "coordination.k8s.io/v1/", "discovery.k8s.io/v1/",
+    "flowcontrol.apiserver.k8s.io/v1/", "networking.k8s.io/v1/", "node.k8s.io/v1/", "policy/v1/",
+    "rbac.authorization.k8s.io/v1/", "resource.k8s.io/v1/", "scheduling.k8s.io/v1/", "storage.k8s.io/v1/")])
 NAMESPACE = "veci-ns"
 # Raise it when more agree.
 AGREE_MIN = 1086
@@ -46,6 +50,8 @@ CATEGORIES = {
 
 METADATA = re.compile(r"metadata\.(name|namespace|generateName|labels|annotations|ownerReferences|"
                       r"finalizers|uid|generation|creationTimestamp|deletion\w+|resourceVersion)\b")
+# Names that follow from the rest of the object, or are something else than a name.
+NAME_OF_KIND = re.compile(r"metadata\.name: .*(must be `?spec\.|must be a valid IP address)")
 ODD_PATCHES = ("json-add-array-leading-zero", "json-copy-missing", "patch-requests/036 ",
                "patch-requests/147 ")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -179,6 +185,8 @@ def category(record, status, warnings, answer, got_status, got_warnings, got):
     if "unknown field" in text or any("unknown field" in w for w in warnings):
         return "schema-unknown"
     if status == 422 and any(not METADATA.match(f) for f in fields_of(answer)):
+        return "schema-validation"
+    if status == 422 and NAME_OF_KIND.search(text):
         return "schema-validation"
     if any(record["id"].startswith(odd) for odd in ODD_PATCHES):
         return "odd-patches"

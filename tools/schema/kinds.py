@@ -65,11 +65,11 @@ class Kind:
         self.where, self.scope, self.name, self.resource = where, scope, words[1], words[2]
         self.flags = {'NAMESPACED'} if words[3] == 'namespaced' else set()
         self.said = {}  # word -> where; each is said once, except those of MANY
-        self.about = self.prefix = self.hash = self.new_status = self.spec = None
+        self.about = self.prefix = self.hash = self.new_status = None
         self.deprecation = self.orphan_warning = self.finalizer = self.scale = None
         self.short_names, self.categories, self.verbs = [], [], VERBS
         self.name_rule, self.name_max, self.ttl = 'SUBDOMAIN', 0, 0
-        self.subs, self.fields, self.empties = [], [], []
+        self.subs, self.fields, self.empties, self.spec = [], [], [], []
         self.refusal, self.refusal_name, self.has_namespace_label = None, None, True
         self.type = None
 
@@ -132,13 +132,14 @@ class Kind:
             self.new_status = self.checked_json(where, text)
 
     def on_generation(self, where, words, _):
-        """generation MEMBER [annotations]: whose change makes one."""
-        if words[1:] not in ([], ['annotations']):
-            raise Wrong(f'{where}: want generation MEMBER [annotations]')
+        """generation MEMBERS [annotations] [labels]: whose change makes one; never: none's."""
         self.flags.add('HAS_GENERATION')
-        self.spec = words[0]
-        if words[1:]:
-            self.flags.add('GENERATION_BY_ANNOTATIONS')
+        for word in ('annotations', 'labels'):
+            if word in words:
+                self.flags.add('GENERATION_BY_' + word.upper())
+        self.spec = [w for w in words if w not in ('annotations', 'labels', 'never')]
+        if ('never' in words) == bool(self.spec):
+            raise Wrong(f'{where}: want generation MEMBERS [annotations] [labels], or generation never')
 
     def on_sub(self, where, words, _):
         """sub NAME [GROUP/VERSION.]KIND VERBS"""
@@ -249,7 +250,7 @@ class Kind:
     def check_paths(self):
         paths = [f.path for f in self.fields] + [p for p, _ in self.empties]
         paths += [p.split('.') for p in (self.scale or [])[:3]]
-        paths += [[self.spec]] if self.spec else []
+        paths += [[member] for member in self.spec]
         paths += [['status']] if 'HAS_STATUS' in self.flags else []
         for path in paths:
             at = self.type

@@ -162,7 +162,7 @@ def row(w, merges, kind):
         ('storage_hash', quote(kind.hash)), ('ttl_s', str(kind.ttl)),
         ('new_status', quote(kind.new_status)), ('deprecation', quote(kind.deprecation)),
         ('orphan_warning', quote(kind.orphan_warning)), ('finalizer', quote(kind.finalizer)),
-        ('spec', quote(kind.spec)),
+        ('spec', w.strings(kind.spec)),
     ]
 
 

@@ -163,10 +163,13 @@ static void count_generation(const struct vg_change *c, const struct vg_json *ro
     const struct vg_kind *kind = c->kind;
     if (!vg_kind_is(kind, VG_KIND_HAS_GENERATION) || mode_of(c) == VG_SUB_STATUS)
         return;
-    bool is_new = kind->spec && differs(vg_json_get_str(root, kind->spec),
-                                        vg_json_get_str(cur->root, kind->spec));
+    bool is_new = false;
+    for (const char *const *key = kind->spec; key && *key && !is_new; key++)
+        is_new = differs(vg_json_get_str(root, *key), vg_json_get_str(cur->root, *key));
     if (vg_kind_is(kind, VG_KIND_GENERATION_BY_ANNOTATIONS))
         is_new = is_new || differs(m->annotations, cur->meta.annotations);
+    if (vg_kind_is(kind, VG_KIND_GENERATION_BY_LABELS))
+        is_new = is_new || differs(m->labels, cur->meta.labels);
     m->generation += is_new;
 }
 

@@ -41,6 +41,7 @@ enum vg_kind_flag {
     VG_KIND_HAS_GENERATION = 128,       /* 1 at create, +1 with each change of spec */
     VG_KIND_ORPHANS_BY_DEFAULT = 256,   /* delete without a policy adds finalizer "orphan": jobs */
     VG_KIND_GENERATION_BY_ANNOTATIONS = 512, /* deployments: annotations count as spec */
+    VG_KIND_GENERATION_BY_LABELS = 32768,    /* endpoint slices */
     VG_KIND_FINALIZED_BY_SPEC = 1024,        /* namespaces: spec.finalizers and /finalize */
     VG_KIND_NOT_STORED = 2048,        /* called, not stored: bindings at the top level, reviews */
     VG_KIND_NAME_IN_BYTES = 4096,     /* a name that is too long is told in bytes, not characters */
@@ -109,8 +110,8 @@ struct vg_kind {
     const char *deprecation; /* text of a Warning header for every request; NULL: none */
     /* With VG_KIND_ORPHANS_BY_DEFAULT: Warning when a delete says no policy; NULL: none. */
     const char *orphan_warning;
-    const char *finalizer; /* that every new object gets, behind its own; NULL: none */
-    const char *spec;      /* whose change makes a generation: "spec", "template"; NULL: none */
+    const char *finalizer;   /* that every new object gets, behind its own; NULL: none */
+    const char *const *spec; /* members whose change makes a generation, ends with NULL; or NULL */
 };
 
 const struct vg_kind *vg_kinds(size_t *ret_n);

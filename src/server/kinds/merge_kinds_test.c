@@ -125,6 +125,7 @@ static bool is_beyond_merging(struct vg_slice id)
         "smp-service-type",
         "smp-node-podcidrs",
         "smp-secret-stringdata",
+        "smp-csinode-drivers",
         /* another type's patch */
         "smp-scale",
     };
