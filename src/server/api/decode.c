@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "gojson.h"
 #include "object/quote.h"
 #include "server/kinds/types.h"
 #include "server/schema/decode.h"
 #include "server/schema/default.h"
+#include "server/schema/gojson.h"
 #include "status_int.h"
 #include "write.h"
 #include "yaml/yaml.h"

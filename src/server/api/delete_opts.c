@@ -2,7 +2,7 @@
  * A body may name its type as any group's DeleteOptions, as old clients do, or not at all. */
 #include <errno.h>
 
-#include "gojson.h"
+#include "server/schema/gojson.h"
 #include "strconv.h"
 #include "write.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "gojson.h"
+#include "server/schema/gojson.h"
 #include "status_int.h"
 
 struct reader {

@@ -4,8 +4,8 @@
  * which the check of every update sees to. */
 #include <errno.h>
 
-#include "gojson.h"
 #include "server/kinds/merge.h"
+#include "server/schema/gojson.h"
 #include "status_int.h"
 #include "update.h"
 #include "json/patch.h"

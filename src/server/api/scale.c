@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "gojson.h"
+#include "server/schema/gojson.h"
 #include "status_int.h"
 #include "update.h"
 #include "json/write.h"

@@ -118,18 +118,91 @@ bool vg_ip_is_mapped(const struct vg_ip *ip)
     return !ip->is_v4 && memcmp(ip->b, mapped, sizeof mapped) == 0;
 }
 
-bool vg_check_ip(struct vg_check *c, const struct vg_at *at)
+/* NULL: nothing. */
+static const char *wrong_with(struct vg_slice text)
 {
     struct vg_ip ip;
-    if (!vg_ip_parse(vg_at_text(at), &ip))
-        vg_bad_text(c, at, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
-    else if (!ip.is_strict)
-        vg_bad_text(c, at, "must not have leading 0s");
-    else if (vg_ip_is_mapped(&ip))
-        vg_bad_text(c, at, "must not be an IPv4-mapped IPv6 address");
-    else
-        return true;
+    if (!vg_ip_parse(text, &ip))
+        return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+    if (!ip.is_strict)
+        return "must not have leading 0s";
+    return vg_ip_is_mapped(&ip) ? "must not be an IPv4-mapped IPv6 address" : NULL;
+}
+
+bool vg_text_is_among(struct vg_slice text, const struct vg_json *list)
+{
+    for (uint32_t i = 0; vg_json_is(list, VG_JSON_ARRAY) && i < list->n; i++)
+        if (vg_slice_eq(vg_json_text(&list->items[i]), text))
+            return true;
     return false;
+}
+
+bool vg_check_ip_or_old(struct vg_check *c, const struct vg_at *at, const struct vg_json *before)
+{
+    const char *why = wrong_with(vg_at_text(at));
+    if (!why || vg_text_is_among(vg_at_text(at), before))
+        return true;
+    vg_bad_text(c, at, "%s", why);
+    return false;
+}
+
+bool vg_check_ip(struct vg_check *c, const struct vg_at *at)
+{
+    return vg_check_ip_or_old(c, at, NULL);
+}
+
+bool vg_check_ip_canonical(struct vg_check *c, const struct vg_at *at)
+{
+    struct vg_ip ip;
+    char room[VG_IP_TEXT_MAX];
+    if (!vg_check_ip(c, at))
+        return false;
+    (void)vg_ip_parse(vg_at_text(at), &ip);
+    struct vg_slice text = vg_ip_text(&ip, room);
+    if (vg_slice_eq(text, vg_at_text(at)))
+        return true;
+    vg_bad_text(c, at, "must be in canonical form (\"%.*s\")", VG_SLICE_ARG(text));
+    return false;
+}
+
+bool vg_check_endpoint_ip(struct vg_check *c, const struct vg_at *at)
+{
+    static const uint8_t zero[16];
+    struct vg_ip ip;
+    size_t before = c->errors->n;
+    if (!vg_ip_parse(vg_at_text(at), &ip)) {
+        vg_bad_text(c, at, "must be a valid IP address");
+        return false;
+    }
+    bool is_v4 = vg_ip_means_v4(&ip);
+    const uint8_t *b = is_v4 ? ip.b + 12 : ip.b;
+    if (memcmp(b, zero, is_v4 ? 4 : 16) == 0)
+        vg_bad_text(c, at, "may not be unspecified (%.*s)", VG_SLICE_ARG(vg_at_text(at)));
+    if (is_v4 ? b[0] == 127 : memcmp(b, zero, 15) == 0 && b[15] == 1)
+        vg_bad_text(c, at, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
+    if (is_v4 ? b[0] == 169 && b[1] == 254 : b[0] == 0xfe && (b[1] & 0xc0) == 0x80)
+        vg_bad_text(c, at, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
+    if (is_v4 ? b[0] == 224 && b[1] == 0 && b[2] == 0 : b[0] == 0xff && (b[1] & 0x0f) == 0x02)
+        vg_bad_text(c, at,
+                    "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
+    return c->errors->n == before;
+}
+
+void vg_caution_ip(struct vg_check *c, const struct vg_at *at)
+{
+    struct vg_ip ip;
+    char room[VG_IP_TEXT_MAX];
+    struct vg_slice given = vg_at_text(at);
+    if (!vg_ip_parse(given, &ip))
+        return;
+    struct vg_slice text = vg_ip_text(&ip, room);
+    if (!ip.is_strict || vg_ip_is_mapped(&ip))
+        vg_caution_at(c, at, "non-standard IP address \"%.*s\" is invalid: use \"%.*s\"",
+                      VG_SLICE_ARG(given), VG_SLICE_ARG(text));
+    else if (!ip.is_v4 && !vg_slice_eq(text, given))
+        vg_caution_at(c, at,
+                      "IPv6 address \"%.*s\" should be in RFC 5952 canonical format (\"%.*s\")",
+                      VG_SLICE_ARG(given), VG_SLICE_ARG(text));
 }
 
 struct vg_slice vg_ip_text(const struct vg_ip *ip, char room[VG_IP_TEXT_MAX])

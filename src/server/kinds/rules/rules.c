@@ -1,7 +1,7 @@
 /* rules.c - which kinds have rules; see rules.h. A kind's rules are in the file of its group. */
 #include "rules.h"
 
-#define KINDS(X)
+#define KINDS(X) X(config_map) X(secret) X(service_account) X(service)
 
 #define DECLARE(name) extern const struct vg_rules vg_rules_##name;
 KINDS(DECLARE)

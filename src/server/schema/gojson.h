@@ -1,8 +1,8 @@
 /* gojson.h - what Go's encoding/json says of a text that is no JSON, word for word.
  * Clients and people know those sentences. Only a body that our parser refused is read again here,
  * so that refusing costs a second look and accepting costs none. Thread: any. */
-#ifndef VG_API_GOJSON_H
-#define VG_API_GOJSON_H
+#ifndef VG_SCHEMA_GOJSON_H
+#define VG_SCHEMA_GOJSON_H
 
 #include "json/json.h"
 
