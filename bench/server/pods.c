@@ -74,7 +74,7 @@ static void *fill_some(void *arg)
     struct client c;
     struct vg_buf body;
     vg_buf_init(&body, 0);
-    client_open(&c, f->server, false);
+    client_open(&c, f->server, f->server->plain == 0);
     for (uint32_t id = f->first; id < f->n; id += FILL_THREADS) {
         pod_write(&body, (struct pod){id, id % f->nodes, 0});
         client_must(&c, &(struct ask){"POST", PODS_PATH, NULL, vg_buf_slice(&body)});
@@ -87,7 +87,7 @@ static void *fill_some(void *arg)
 void pods_fill(const struct server *s, uint32_t n, uint32_t nodes)
 {
     struct client c;
-    client_open(&c, s, false);
+    client_open(&c, s, s->plain == 0);
     client_must(&c, &(struct ask){"POST", "/api/v1/namespaces", NULL,
                                   VG_SLICE_LIT("{\"kind\":\"Namespace\",\"apiVersion\":\"v1\","
                                                "\"metadata\":{\"name\":\"" PODS_NS "\"}}")});

@@ -9,6 +9,7 @@
 struct bench {
     struct report *report;
     const char *binary, *dir;
+    const char *kube; /* where etcd and kube-apiserver lie; NULL: nowhere */
     size_t rounds;
     bool quick;
 };
@@ -19,6 +20,8 @@ void rows_list(const struct bench *b);
 void rows_fanout(const struct bench *b);
 void rows_node(const struct bench *b);
 void rows_writes(const struct bench *b);
+void rows_kube(const struct bench *b);
+
 void rows_storm(const struct bench *b);
 
 /* The same work, carried differently. */
@@ -38,5 +41,12 @@ struct crowd;
  * `streams` of them on one connection. */
 struct crowd *crowd_of_watches(const struct server *s, enum carrier carrier, const char *path,
                                unsigned n, unsigned streams);
+
+/* What is measured of a rival too: b->rounds values. nodes: that pods were spread over. */
+uint64_t node_list_ms(const struct bench *b, const struct server *s, double *ret_ms);
+void node_update_us(const struct bench *b, const struct server *s, enum carrier carrier,
+                    uint32_t nodes, double *ret_us);
+void node_latency_ms(const struct bench *b, const struct server *s, enum carrier carrier,
+                     double *ret_p50, double *ret_p99);
 
 #endif

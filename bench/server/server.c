@@ -21,7 +21,7 @@
 
 #define READY_MS 60000
 
-static void write_tokens(const struct server *s)
+void server_write_tokens(const struct server *s)
 {
     char *path = bench_path(s->dir, "tokens.csv");
     FILE *f = fopen(path, "w");
@@ -34,7 +34,7 @@ static void write_tokens(const struct server *s)
 
 /* The plain port must be named before the server starts; another may take it meanwhile, but the
  * bench is alone. */
-static uint16_t free_port(void)
+uint16_t server_free_port(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -91,7 +91,7 @@ void server_start_again(struct server *s, const char *binary)
     int out[2];
     if (pipe2(out, O_CLOEXEC) < 0)
         bench_die("no pipe: %s", strerror(errno));
-    s->plain = free_port();
+    s->plain = server_free_port();
     uint64_t begin = bench_now_ns();
     s->pid = fork();
     if (s->pid < 0)
@@ -104,25 +104,36 @@ void server_start_again(struct server *s, const char *binary)
     close(out[0]);
 }
 
-void server_start(struct server *s, const char *binary, const char *parent)
+void server_make_dir(struct server *s, const char *parent)
 {
     static unsigned count;
     *s = (struct server){0};
     snprintf(s->dir, sizeof s->dir, "%s/server-%u", parent, count++);
     if (mkdir(s->dir, 0700) < 0)
         bench_die("cannot make %s: %s", s->dir, strerror(errno));
-    write_tokens(s);
+    server_write_tokens(s);
+}
+
+void server_start(struct server *s, const char *binary, const char *parent)
+{
+    server_make_dir(s, parent);
     server_start_again(s, binary);
+}
+
+static void end_process(pid_t *pid, int sig)
+{
+    if (*pid <= 0)
+        return;
+    kill(*pid, sig);
+    while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    *pid = 0;
 }
 
 static void end_with(struct server *s, int sig)
 {
-    if (s->pid <= 0)
-        return;
-    kill(s->pid, sig);
-    while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-    s->pid = 0;
+    end_process(&s->pid, sig);
+    end_process(&s->store, sig);
 }
 
 void server_stop(struct server *s)
@@ -146,19 +157,24 @@ static uint64_t thread_ns(const char *dir, const char *tid)
     return ns;
 }
 
-uint64_t server_cpu_ns(const struct server *s)
+static uint64_t process_ns(pid_t pid)
 {
     char dir[64];
-    snprintf(dir, sizeof dir, "/proc/%d/task", (int)s->pid);
+    snprintf(dir, sizeof dir, "/proc/%d/task", (int)pid);
     DIR *d = opendir(dir);
     if (!d)
-        bench_die("vigild is gone");
+        bench_die("the server is gone");
     uint64_t sum = 0;
     for (struct dirent *e; (e = readdir(d));)
         if (e->d_name[0] != '.')
             sum += thread_ns(dir, e->d_name);
     closedir(d);
     return sum;
+}
+
+uint64_t server_cpu_ns(const struct server *s)
+{
+    return process_ns(s->pid) + (s->store > 0 ? process_ns(s->store) : 0);
 }
 
 uint64_t server_anonymous_bytes(const struct server *s)

@@ -11,6 +11,7 @@
 
 struct server {
     pid_t pid;
+    pid_t store;            /* of a rival: its etcd; else 0 */
     char dir[512];          /* its data directory; outlives a restart */
     uint16_t secure, plain; /* ports */
     double ready_ms;        /* from exec to its line */
@@ -23,6 +24,16 @@ void server_start_again(struct server *s, const char *binary);
 void server_stop(struct server *s); /* SIGTERM, and waits */
 void server_kill(struct server *s); /* SIGKILL, and waits */
 
+/* A rival: etcd and kube-apiserver as they lie in `binaries`, over TLS alone. False: they are not
+ * there. */
+bool server_start_kube(struct server *s, const char *binaries, const char *parent);
+
+/* For those who start one: its directory with the tokens in it, and a port that is free now. */
+void server_make_dir(struct server *s, const char *parent);
+void server_write_tokens(const struct server *s);
+uint16_t server_free_port(void);
+
+/* Of all its processes. */
 uint64_t server_cpu_ns(const struct server *s);
 uint64_t server_anonymous_bytes(const struct server *s);
 
