@@ -92,7 +92,26 @@ static int share_equals(struct vg_json *root, const struct vg_json *old)
     return 0;
 }
 
-int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_json *old)
+/* With the metadata in place, of which a rule may set labels and annotations. */
+static int prepare_with_meta(struct vg_arena *a, vg_rules_prepare_fn *prepare, struct vg_json *root,
+                             const struct vg_json *old, struct vg_meta *m)
+{
+    struct vg_json meta;
+    int err = vg_meta_write(a, m, &meta);
+    if (err == 0)
+        err = vg_json_object_set(a, root, VG_SLICE_LIT("metadata"), meta);
+    if (err == 0)
+        err = prepare(a, root, old);
+    if (err < 0)
+        return err;
+    const struct vg_json *set = vg_json_get_str(root, "metadata");
+    m->labels = vg_json_get_str(set, "labels");
+    m->annotations = vg_json_get_str(set, "annotations");
+    return 0;
+}
+
+int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_json *old,
+                      struct vg_meta *m)
 {
     const struct vg_rules *rules = vg_rules_of(c->kind);
     vg_rules_prepare_fn *prepare = !rules            ? NULL
@@ -103,7 +122,7 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
     struct vg_json own;
     int err = vg_schema_arrange(&c->scratch, vg_kind_type(c->kind), root, &own);
     if (err == 0 && prepare)
-        err = prepare(&c->scratch, &own, old);
+        err = prepare_with_meta(&c->scratch, prepare, &own, old, m);
     if (err == 0 && old)
         err = share_equals(&own, old);
     if (err == 0)
@@ -252,7 +271,7 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
     if (err == 0)
         err = stamp_status(c, &root);
     if (err == 0)
-        err = vg_change_prepare(c, &root, NULL);
+        err = vg_change_prepare(c, &root, NULL, &m);
     if (err < 0)
         return vg_change_refuse(c, err);
     struct vg_field_errors e = {.arena = &c->call->ask->arena};

@@ -9,10 +9,10 @@ enum vg_verdict vg_change_refuse(struct vg_change *c, int err);
 /* FAIL with a 422 about the kind. */
 enum vg_verdict vg_change_invalid(struct vg_change *c, struct vg_slice name,
                                   const struct vg_field_errors *e);
-/* What the kind's rules set in an object; old: what is stored, or NULL. root is a top copy.
- * -ENOMEM. */
-VG_CHECK int vg_change_prepare(struct vg_change *c, struct vg_json *root,
-                               const struct vg_json *old);
+/* Arrange the object and let the kind's rules set what they want in it and in *m; old: what is
+ * stored, or NULL. root is a top copy. -ENOMEM. */
+VG_CHECK int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_json *old,
+                               struct vg_meta *m);
 /* What they refuse; likewise. */
 void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struct vg_json *root,
                      const struct vg_json *old);

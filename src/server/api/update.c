@@ -213,7 +213,7 @@ enum vg_verdict vg_update_apply(struct vg_update *w, const struct vg_body *next,
     keep_meta(&m, &cur->meta);
     int err = merge(c, next, cur, &m, &root);
     if (err == 0)
-        err = vg_change_prepare(c, &root, cur->root);
+        err = vg_change_prepare(c, &root, cur->root, &m);
     if (err < 0)
         return vg_change_refuse(c, err);
     count_generation(c, &root, &m, cur);

@@ -11,6 +11,11 @@ vg_schema_default_fn vg_default_container, vg_default_limit_range_item, vg_defau
     vg_default_persistent_volume, vg_default_persistent_volume_claim, vg_default_pod,
     vg_default_replication_controller, vg_default_service, vg_default_volume;
 
+/* apps, batch, autoscaling (defaults_apps.c) */
+vg_schema_default_fn vg_default_autoscaler_spec, vg_default_autoscaler_v1,
+    vg_default_daemon_set_strategy, vg_default_deployment_strategy, vg_default_job,
+    vg_default_stateful_set_strategy;
+
 /* The map v has under that name gets the members of `from` that it lacks. 0, -ENOMEM. */
 VG_CHECK int vg_default_map(struct vg_arena *a, struct vg_json *v, const char *name,
                             const struct vg_json *from);
