@@ -151,11 +151,11 @@ void vg_not_found_because(struct vg_check *c, const struct vg_at *at, const char
     WITH_VALUE("FieldValueNotFound", "Not found", shown(c, &b, at->v));
 }
 
-void vg_unsupported(struct vg_check *c, const struct vg_at *at, const char *const *supported)
+void vg_unsupported_value(struct vg_check *c, const struct vg_at *at, struct vg_slice json,
+                          const char *const *supported)
 {
-    VG_AUTO(buf) value = {0};
     VG_AUTO(buf) detail = {0};
-    int r = vg_quote_append(&value, vg_at_text(at));
+    int r = 0;
     for (const char *const *s = supported; r == 0 && *s; s++) {
         r = vg_buf_printf(&detail, "%s", s == supported ? "supported values: " : ", ");
         if (r == 0)
@@ -164,8 +164,17 @@ void vg_unsupported(struct vg_check *c, const struct vg_at *at, const char *cons
     if (r < 0)
         c->errors->failed = true;
     else
-        say(c, at, "FieldValueNotSupported", "Unsupported value", vg_buf_slice(&value), "%.*s",
+        say(c, at, "FieldValueNotSupported", "Unsupported value", json, "%.*s",
             VG_SLICE_ARG(vg_buf_slice(&detail)));
+}
+
+void vg_unsupported(struct vg_check *c, const struct vg_at *at, const char *const *supported)
+{
+    VG_AUTO(buf) value = {0};
+    if (vg_quote_append(&value, vg_at_text(at)) < 0)
+        c->errors->failed = true;
+    else
+        vg_unsupported_value(c, at, vg_buf_slice(&value), supported);
 }
 
 void vg_too_long(struct vg_check *c, const struct vg_at *at, size_t max_bytes)

@@ -111,6 +111,8 @@ void vg_not_found_because(struct vg_check *c, const struct vg_at *at, const char
     VG_PRINTF(3, 4);
 /* supported ends with NULL and is shown in the order given. */
 void vg_unsupported(struct vg_check *c, const struct vg_at *at, const char *const *supported);
+void vg_unsupported_value(struct vg_check *c, const struct vg_at *at, struct vg_slice json,
+                          const char *const *supported);
 void vg_too_long(struct vg_check *c, const struct vg_at *at, size_t max_bytes);
 void vg_too_many(struct vg_check *c, const struct vg_at *at, size_t n, size_t max);
 void vg_internal(struct vg_check *c, const struct vg_at *at, const char *fmt, ...) VG_PRINTF(3, 4);

@@ -69,10 +69,8 @@ int vg_default_stateful_set_strategy(struct vg_arena *a, struct vg_json *v)
 
 static int default_counts(struct vg_arena *a, struct vg_json *spec)
 {
-    int err = 0;
-    if (!is_given(spec, "parallelism"))
-        err = vg_default_int(a, spec, "completions", 1);
-    if (err == 0 && is_given(spec, "completions") && !is_given(spec, "parallelism"))
+    int err = is_given(spec, "parallelism") ? 0 : vg_default_int(a, spec, "completions", 1);
+    if (err == 0)
         err = vg_default_int(a, spec, "parallelism", 1);
     if (err == 0)
         err = vg_default_int(a, spec, "backoffLimit",
@@ -105,9 +103,9 @@ int vg_default_job(struct vg_arena *a, struct vg_json *v)
     if (err == 0)
         err = vg_default_bool(a, spec, "suspend", false);
     if (err == 0 && !is_given(spec, "podReplacementPolicy"))
-        err = vg_default_text(a, spec, "podReplacementPolicy",
-                              is_given(spec, "podFailurePolicy") ? "Failed"
-                                                                 : "TerminatingOrFailed");
+        err =
+            vg_default_text(a, spec, "podReplacementPolicy",
+                            is_given(spec, "podFailurePolicy") ? "Failed" : "TerminatingOrFailed");
     return err < 0 ? err : vg_default_bool(a, spec, "manualSelector", false);
 }
 

@@ -1,7 +1,12 @@
 /* rules.c - which kinds have rules; see rules.h. A kind's rules are in the file of its group. */
 #include "rules.h"
 
-#define KINDS(X) X(config_map) X(secret) X(service_account) X(service)
+/* By group. */
+#define CORE(X)                                                                                    \
+    X(config_map)                                                                                  \
+    X(pod_template) X(replication_controller) X(secret) X(service) X(service_account)
+#define APPS(X) X(controller_revision) X(daemon_set) X(deployment) X(replica_set) X(stateful_set)
+#define KINDS(X) CORE(X) APPS(X)
 
 #define DECLARE(name) extern const struct vg_rules vg_rules_##name;
 KINDS(DECLARE)

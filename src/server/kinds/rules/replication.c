@@ -1,0 +1,79 @@
+/* replication.c - the rules of ReplicationController and PodTemplate. */
+#include "pod.h"
+#include "rules.h"
+#include "workload.h"
+
+/* A plain map that must be there, and match. */
+static bool matches(const struct vg_json *selector, const struct vg_json *labels)
+{
+    VG_JSON_FOREACH_MEMBER (m, selector) {
+        const struct vg_json *has = vg_json_get(labels, vg_json_key(m));
+        if (!has || !vg_slice_eq(vg_json_text(has), vg_json_text(&m->value)))
+            return false;
+    }
+    return true;
+}
+
+static void check_controller_template(struct vg_check *c, const struct vg_at *template,
+                                      const struct vg_at *selector)
+{
+    if (!vg_at_is_set(template)) {
+        vg_required(c, template, NULL);
+        return;
+    }
+    struct vg_at meta = vg_at(template, "metadata"), labels = vg_at(&meta, "labels");
+    if (vg_at_n(selector) && !matches(selector->v, labels.v))
+        vg_bad(c, &labels, "`selector` does not match template `labels`");
+    vg_check_pod_template(c, template);
+    vg_check_runs_always(c, template, "ReplicationController");
+}
+
+static void check_controller(struct vg_check *c, const struct vg_at *obj)
+{
+    struct vg_at spec = vg_at(obj, "spec"), selector = vg_at(&spec, "selector");
+    struct vg_at replicas = vg_at(&spec, "replicas"), wait = vg_at(&spec, "minReadySeconds");
+    struct vg_at template = vg_at(&spec, "template");
+    (void)vg_check_not_negative(c, &wait);
+    if (vg_at_n(&selector) == 0)
+        vg_required(c, &selector, NULL);
+    (void)vg_check_not_negative(c, &replicas);
+    check_controller_template(c, &template, &selector);
+}
+
+static void check_controller_update(struct vg_check *c, const struct vg_at *obj,
+                                    const struct vg_json *old)
+{
+    (void)old;
+    check_controller(c, obj);
+}
+
+const struct vg_rules vg_rules_replication_controller = {
+    .group = "",
+    .kind = "ReplicationController",
+    .check = check_controller,
+    .check_update = check_controller_update,
+    .check_status = vg_check_replicas_status,
+    .warn = vg_warn_name,
+};
+
+/* ---- pod templates ---- */
+
+static void check_template(struct vg_check *c, const struct vg_at *obj)
+{
+    struct vg_at template = vg_at(obj, "template");
+    vg_check_pod_template(c, &template);
+}
+
+static void check_template_update(struct vg_check *c, const struct vg_at *obj,
+                                  const struct vg_json *old)
+{
+    (void)old;
+    check_template(c, obj);
+}
+
+const struct vg_rules vg_rules_pod_template = {
+    .group = "",
+    .kind = "PodTemplate",
+    .check = check_template,
+    .check_update = check_template_update,
+};

@@ -1,0 +1,66 @@
+/* workload.h - what the rules of kinds that own pods share: selectors and the labels they match,
+ * amounts that are numbers or percentages, counters of a status. Thread: one owner. */
+#ifndef VG_RULES_WORKLOAD_H
+#define VG_RULES_WORKLOAD_H
+
+#include "check.h"
+
+/* ---- label selectors as objects (selector.c); NULL or null: selects nothing ---- */
+
+/* Could it select anything? False: it has an operator, key or value that is none. */
+bool vg_selector_is_valid(const struct vg_json *selector);
+/* It has neither labels nor expressions. */
+bool vg_selector_is_empty(const struct vg_json *selector);
+/* labels: a map of strings, or NULL. The selector is valid. */
+bool vg_selector_matches(const struct vg_json *selector, const struct vg_json *labels);
+/* Required, well-formed, and not empty; "empty selector is invalid for <owner>". */
+void vg_check_owner_selector(struct vg_check *c, const struct vg_at *selector, const char *owner);
+/* Invalid value at template.metadata.labels when the selector, which is valid, does not match. */
+void vg_check_selects_template(struct vg_check *c, const struct vg_json *selector,
+                               const struct vg_at *template);
+
+/* ---- numbers or percentages (amount.c) ---- */
+
+/* Not negative, or digits and '%'. */
+void vg_check_int_or_percent(struct vg_check *c, const struct vg_at *at);
+/* must not be greater than 100% */
+void vg_check_percent_max(struct vg_check *c, const struct vg_at *at);
+/* The number before '%', the number in a text, or the number. */
+int64_t vg_int_or_percent(const struct vg_json *v);
+
+/* ---- many fields alike (amount.c); names end with NULL ---- */
+
+void vg_check_not_negatives(struct vg_check *c, const struct vg_at *at, const char *const *names);
+/* None may be greater than `limit`, another member of `at`. */
+void vg_check_not_above(struct vg_check *c, const struct vg_at *at, const char *const *names,
+                        const char *limit, const char *detail);
+/* status.collisionCount only grows. */
+void vg_check_collisions(struct vg_check *c, const struct vg_at *status, const struct vg_json *old);
+
+/* ---- pod templates ---- */
+
+/* Pods of a controller run for ever; `owner` is named in what is said. */
+void vg_check_runs_always(struct vg_check *c, const struct vg_at *template, const char *owner);
+
+/* The status of a ReplicaSet or ReplicationController. */
+void vg_check_replicas_status(struct vg_check *c, const struct vg_at *obj,
+                              const struct vg_json *old);
+
+/* ---- warnings (workload_warn.c) ---- */
+
+/* Of a new object whose name pods cannot go on with. */
+void vg_warn_name(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
+
+/* ---- values as Go prints its own structs (go_value.c) ---- */
+
+/* One field of a struct. `zero` is printed when it is absent. */
+struct vg_go_field {
+    const char *name, *go, *zero;
+    const struct vg_go_field
+        *inner; /* of a struct, or of the items of a list; ends with name NULL */
+};
+/* In the check's arena; "null" when v is absent. */
+struct vg_slice vg_go_value(struct vg_check *c, const struct vg_json *v,
+                            const struct vg_go_field *fields);
+
+#endif
