@@ -22,6 +22,10 @@ static struct vg_json *root;
 #define CONFIGS "/api/v1/namespaces/ns/configmaps"
 #define PODS "/api/v1/namespaces/ns/pods"
 #define DEPLOYMENTS "/apis/apps/v1/namespaces/ns/deployments"
+/* What a deployment must have. */
+#define PODS_OF_IT                                                                                 \
+    "\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":{\"a\":"  \
+    "\"b\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}"
 
 static void ask(const char *method, const char *target, const char *headers, const char *body)
 {
@@ -183,7 +187,7 @@ static void status_and_generation_begin_as_the_kind_says(void **state)
 {
     (void)state;
     post(DEPLOYMENTS,
-         "{\"metadata\":{\"name\":\"d\",\"generation\":7},\"spec\":{\"replicas\":2},"
+         "{\"metadata\":{\"name\":\"d\",\"generation\":7},\"spec\":{\"replicas\":2," PODS_OF_IT "},"
          "\"status\":{\"replicas\":9}}",
          201);
     expect("/metadata/generation", "1");
@@ -256,11 +260,12 @@ static void namespaces_must_be_there_and_stay(void **state)
 static void updates_keep_what_is_the_servers(void **state)
 {
     (void)state;
-    post(DEPLOYMENTS, "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2}}", 201);
+    post(DEPLOYMENTS, "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2," PODS_OF_IT "}}",
+         201);
     char uid[40];
     snprintf(uid, sizeof uid, "%s", at("/metadata/uid"));
     put(DEPLOYMENTS "/d",
-        "{\"metadata\":{\"name\":\"d\",\"generation\":50},\"spec\":{\"replicas\":3},"
+        "{\"metadata\":{\"name\":\"d\",\"generation\":50},\"spec\":{\"replicas\":3," PODS_OF_IT "},"
         "\"status\":{\"replicas\":3}}",
         200);
     expect("/metadata/uid", uid);
@@ -391,7 +396,8 @@ static void patch_types(void **state)
 {
     (void)state;
     post(DEPLOYMENTS,
-         "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"template\":{\"spec\":{\"containers\":["
+         "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"b\"}},"
+         "\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"containers\":["
          "{\"name\":\"a\",\"image\":\"1\"},{\"name\":\"b\",\"image\":\"1\"}]}}}}",
          201);
     ask("PATCH", DEPLOYMENTS "/d", "Content-Type: application/strategic-merge-patch+json\r\n",
@@ -437,14 +443,17 @@ static void deletes_answer_as_the_kind_says(void **state)
 static void propagation_adds_finalizers(void **state)
 {
     (void)state;
-    post(DEPLOYMENTS, "{\"metadata\":{\"name\":\"d\"}}", 201);
+    post(DEPLOYMENTS, "{\"metadata\":{\"name\":\"d\"},\"spec\":{" PODS_OF_IT "}}", 201);
     erase(DEPLOYMENTS "/d?propagationPolicy=Foreground", NULL, 200);
     expect("/metadata/finalizers/0", "foregroundDeletion");
     expect("/metadata/generation", "2");
-    post(DEPLOYMENTS, "{\"metadata\":{\"name\":\"e\"}}", 201);
+    post(DEPLOYMENTS, "{\"metadata\":{\"name\":\"e\"},\"spec\":{" PODS_OF_IT "}}", 201);
     erase(DEPLOYMENTS "/e", "{\"orphanDependents\":true}", 200);
     expect("/metadata/finalizers/0", "orphan");
-    post("/apis/batch/v1/namespaces/ns/jobs", "{\"metadata\":{\"name\":\"j\"}}", 201);
+    post("/apis/batch/v1/namespaces/ns/jobs",
+         "{\"metadata\":{\"name\":\"j\"},\"spec\":{\"template\":{\"spec\":{\"restartPolicy\":"
+         "\"Never\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}",
+         201);
     erase("/apis/batch/v1/namespaces/ns/jobs/j", NULL, 200);
     expect("/metadata/finalizers/0", "orphan");
     assert_non_null(vg_reply_field(&reply, "Warning"));
@@ -650,7 +659,8 @@ static void replicas_are_scaled(void **state)
     post(DEPLOYMENTS,
          "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2,\"selector\":{\"matchLabels\":"
          "{\"b\":\"1\",\"a\":\"2\"},\"matchExpressions\":[{\"key\":\"c\",\"operator\":\"In\","
-         "\"values\":[\"y\",\"x\"]}]}}}",
+         "\"values\":[\"y\",\"x\"]}]},\"template\":{\"metadata\":{\"labels\":{\"a\":\"2\",\"b\":"
+         "\"1\",\"c\":\"x\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}",
          201);
     get(DEPLOYMENTS "/d/scale", 200);
     expect("/kind", "Scale");

@@ -42,7 +42,14 @@ def some_object(rng, kind, name):
         return {"metadata": meta, "data": {"a": str(rng.randrange(5))}}
     if kind == "events":
         return {"metadata": meta, "message": "x"}
-    spec = {"replicas": rng.randrange(3)} if kind == "deployments" else {}
+    spec = {}
+    if kind in ("deployments", "jobs"):
+        pod = {"containers": [{"name": "c", "image": "i"}]}
+        spec = {"template": {"metadata": {"labels": {"a": "b"}}, "spec": pod}}
+    if kind == "deployments":
+        spec.update(replicas=rng.randrange(3), selector={"matchLabels": {"a": "b"}})
+    if kind == "jobs":
+        pod["restartPolicy"] = "Never"
     if kind == "pods" and rng.random() < 0.5:
         spec["nodeName"] = "n"
     return {"metadata": meta, "spec": spec}
