@@ -40,7 +40,7 @@ class Writer:
             flags = '|'.join('VG_SCHEMA_' + x for x in sorted(f.flags - {'REPLACE'})) or '0'
             of = f'&types[{f.type.id}]' if f.type else 'NULL'
             rows.append(f'{{{quote(f.name)}, {of}, {self.more(f)}, {f.number}, {len(f.name)}, {part}, '
-                        f'VG_SCHEMA_{f.value}, VG_SCHEMA_{f.shape}, {flags}}}')
+                        f'VG_SCHEMA_{f.value}, VG_SCHEMA_{f.shape}, {flags}, {quote((f.name + chr(34))[:8])}}}')
         if rows:
             self.line(f'static const struct vg_schema_field fields_{t.id}[] = {{ /* {t.where.split("/")[-1]} */')
             for row in rows:
@@ -62,7 +62,7 @@ class Writer:
                 f'parts_{t.id}, names_{t.id}, {len(t.fields)}, {len(t.parts)}, {log2}, {seed}, '
                 f'{str(t.is_atomic).lower()}, {str(is_straight).lower()}, '
                 f'{str(t.has_defaults).lower()}, {"vg_default_" + t.hook if t.hook else "NULL"}, '
-                f'{shown(t):#x}}}')
+                f'{shown(t):#x}, {always(t):#x}}}')
 
 
 SCALARS = ('STRING', 'BOOL', 'INT32', 'INT64', 'DOUBLE', 'BYTES')
@@ -76,6 +76,12 @@ def shown(t):
         if 'OMIT_EMPTY' not in f.flags or is_struct and 'OMIT_ZERO' not in f.flags:
             mask |= 1 << i
     return mask
+
+
+def always(t):
+    """Which fields protobuf has even when nothing is there: those that cannot be nil."""
+    return sum(1 << i for i, (f, _) in enumerate(t.fields)
+               if f.number and f.shape == 'ONE' and 'POINTER' not in f.flags and f.value != 'BYTES')
 
 
 def slot(key, log2, seed):

@@ -10,7 +10,7 @@ static int put_list(struct vg_proto_encode *e, const struct vg_schema_field *f)
 {
     int r = vg_proto_enter(e, '[', ']');
     while (r > 0) {
-        r = VG_UNLIKELY(vg_proto_take_null(e)) ? vg_proto_put_zero_value(&e->out, f, f->number)
+        r = VG_UNLIKELY(vg_proto_take_null(e)) ? vg_proto_put_zero(&e->out, f, f->number)
                                                : vg_proto_put_value(e, f, f->number);
         if (VG_LIKELY(r == 0))
             r = vg_proto_next(e, ']');
@@ -36,7 +36,7 @@ static int put_entry(struct vg_proto_encode *e, const struct vg_schema_field *f)
     if (!vg_proto_take_null(e))
         r = vg_proto_put_value(e, f, 2);
     else if (f->value != VG_SCHEMA_BYTES)
-        r = vg_proto_put_zero_value(&e->out, f, 2);
+        r = vg_proto_put_zero(&e->out, f, 2);
     return r < 0 ? r : vg_proto_end(&e->out, at);
 }
 
@@ -51,13 +51,14 @@ static int put_map(struct vg_proto_encode *e, const struct vg_schema_field *f)
     return r;
 }
 
-/* e->p is at the value. */
-static int put_field(struct vg_proto_encode *e, const struct vg_schema_field *f)
+/* e->p is at the value of field i. */
+static int put_field(struct vg_proto_encode *e, const struct vg_schema_type *t, unsigned i)
 {
+    const struct vg_schema_field *f = &t->fields[i];
     if (VG_UNLIKELY(f->number == 0))
         return vg_proto_skip_value(e);
     if (VG_UNLIKELY(vg_proto_take_null(e)))
-        return vg_proto_put_zero(&e->out, f);
+        return t->always >> i & 1 ? vg_proto_put_zero(&e->out, f, f->number) : 0;
     if (f->shape == VG_SCHEMA_ONE)
         return vg_proto_put_value(e, f, f->number);
     return f->shape == VG_SCHEMA_LIST ? put_list(e, f) : put_map(e, f);
@@ -67,7 +68,7 @@ int vg_proto_put_absent(const struct vg_proto_encode *e, struct vg_proto_sink *s
                         const struct vg_schema_field *f)
 {
     if (VG_LIKELY(f != e->in_revision || e->depth != VG_PROTO_METADATA_DEPTH))
-        return vg_proto_put_zero(s, f);
+        return vg_proto_put_zero(s, f, f->number);
     int r = vg_proto_sink_room(s, VG_PROTO_TAG_MAX + VG_PROTO_VARINT_MAX + e->revision.n);
     if (r < 0)
         return r;
@@ -80,12 +81,15 @@ int vg_proto_put_absent(const struct vg_proto_encode *e, struct vg_proto_sink *s
 
 /* ---- types whose fields stay where they are ---- */
 
-static int put_absent_until(struct vg_proto_encode *e, const struct vg_schema_type *t,
-                            unsigned from, unsigned to)
+/* Those among the fields from `from` to before `to` that are always there. */
+static inline int put_absent_until(struct vg_proto_encode *e, const struct vg_schema_type *t,
+                                   unsigned from, unsigned to)
 {
+    uint64_t below = to < 64 ? (UINT64_C(1) << to) - 1 : ~UINT64_C(0);
+    uint64_t mask = from < 64 ? t->always & below & ~UINT64_C(0) << from : 0;
     int r = 0;
-    for (; r == 0 && from < to; from++)
-        r = vg_proto_put_absent(e, &e->out, &t->fields[from]);
+    for (; r == 0 && mask; mask &= mask - 1)
+        r = vg_proto_put_absent(e, &e->out, &t->fields[__builtin_ctzll(mask)]);
     return r;
 }
 
@@ -105,7 +109,7 @@ static int put_straight(struct vg_proto_encode *e, const struct vg_schema_type *
                 return 1;
             r = put_absent_until(e, t, next, (unsigned)i);
             if (r == 0)
-                r = put_field(e, &t->fields[i]);
+                r = put_field(e, t, (unsigned)i);
             next = (unsigned)i + 1;
         }
         if (VG_LIKELY(r == 0))
@@ -120,36 +124,90 @@ struct piece {
     size_t at, n; /* in the output */
 };
 
-static int put_piece(const struct vg_proto_encode *e, struct vg_proto_sink *s, struct piece piece)
+/* What was written of an object; v[i] means something when bit i is set. */
+struct pieces {
+    uint64_t mask;
+    struct piece v[VG_PROTO_FIELDS_MAX];
+};
+
+static int put_run(const struct vg_proto_encode *e, struct vg_proto_sink *s, struct piece *run)
 {
-    int r = vg_proto_sink_room(s, piece.n);
+    int r = vg_proto_sink_room(s, run->n);
     if (r < 0)
         return r;
-    memcpy(s->o, e->out.buf->p + piece.at, piece.n);
-    s->o += piece.n;
+    memcpy(s->o, e->out.buf->p + run->at, run->n);
+    s->o += run->n;
+    run->n = 0;
     return 0;
 }
 
 static int put_part(const struct vg_proto_encode *e, struct vg_proto_sink *s,
                     const struct vg_schema_type *t, const struct vg_schema_part *part,
-                    const struct piece *pieces)
+                    const struct pieces *pieces);
+
+/* What is not among the pieces but has to be there. */
+static int put_missing(const struct vg_proto_encode *e, struct vg_proto_sink *s,
+                       const struct vg_schema_type *t, const struct vg_schema_entry *x,
+                       const struct pieces *pieces)
 {
+    if (!x->is_part)
+        return vg_proto_put_absent(e, s, &t->fields[x->index]);
+    int r = vg_proto_sink_room(s, VG_PROTO_TAG_MAX + 1);
+    if (r < 0)
+        return r;
+    s->o = vg_proto_write_tag(s->o, x->number, VG_PROTO_BYTES);
+    size_t at = vg_proto_begin(s);
+    r = put_part(e, s, t, &t->parts[x->index], pieces);
+    return r < 0 ? r : vg_proto_end(s, at);
+}
+
+/* Pieces that follow each other in both orders are copied together. */
+static int put_part(const struct vg_proto_encode *e, struct vg_proto_sink *s,
+                    const struct vg_schema_type *t, const struct vg_schema_part *part,
+                    const struct pieces *pieces)
+{
+    struct piece run = {0};
     int r = 0;
     for (unsigned i = 0; r == 0 && i < part->n; i++) {
         const struct vg_schema_entry *x = &part->entries[i];
-        if (!x->is_part) {
-            r = pieces[x->index].n ? put_piece(e, s, pieces[x->index])
-                                   : vg_proto_put_absent(e, s, &t->fields[x->index]);
-            continue;
+        uint64_t bit = x->is_part ? 0 : UINT64_C(1) << x->index;
+        if (pieces->mask & bit) {
+            const struct piece *piece = &pieces->v[x->index];
+            if (run.n && run.at + run.n != piece->at)
+                r = put_run(e, s, &run);
+            run.at = run.n ? run.at : piece->at;
+            run.n += piece->n;
+        } else if (x->is_part || t->always & bit) {
+            r = put_run(e, s, &run);
+            if (r == 0)
+                r = put_missing(e, s, t, x, pieces);
         }
-        r = vg_proto_sink_room(s, VG_PROTO_TAG_MAX + 1);
-        if (r < 0)
-            return r;
-        s->o = vg_proto_write_tag(s->o, x->number, VG_PROTO_BYTES);
-        size_t at = vg_proto_begin(s);
-        r = put_part(e, s, t, &t->parts[x->index], pieces);
-        if (r == 0)
-            r = vg_proto_end(s, at);
+    }
+    return r < 0 ? r : put_run(e, s, &run);
+}
+
+/* All members in the order of the text. */
+static int put_members(struct vg_proto_encode *e, const struct vg_schema_type *t,
+                       struct pieces *pieces)
+{
+    unsigned next = 0;
+    pieces->mask = 0;
+    int r = vg_proto_enter(e, '{', '}');
+    while (r > 0) {
+        int i = vg_proto_take_key(e, t, next);
+        if (VG_UNLIKELY(i < 0))
+            return i;
+        if (VG_UNLIKELY(i == t->n)) {
+            r = vg_proto_skip_value(e);
+        } else {
+            size_t at = vg_proto_sink_at(&e->out);
+            r = put_field(e, t, (unsigned)i);
+            pieces->v[i] = (struct piece){at, vg_proto_sink_at(&e->out) - at};
+            pieces->mask |= UINT64_C(1) << i;
+            next = (unsigned)i + 1;
+        }
+        if (VG_LIKELY(r == 0))
+            r = vg_proto_next(e, '}');
     }
     return r;
 }
@@ -157,32 +215,17 @@ static int put_part(const struct vg_proto_encode *e, struct vg_proto_sink *s,
 /* The message into e->order; e->out is as before. */
 static int put_pieces(struct vg_proto_encode *e, const struct vg_schema_type *t)
 {
-    struct piece pieces[VG_PROTO_FIELDS_MAX];
-    memset(pieces, 0, t->n * sizeof *pieces);
+    struct pieces pieces;
+    struct vg_proto_sink s;
     size_t start = vg_proto_sink_at(&e->out);
-    unsigned next = 0;
-    int r = vg_proto_enter(e, '{', '}');
-    while (r > 0) {
-        int i = vg_proto_take_key(e, t, next);
-        if (VG_UNLIKELY(i < 0))
-            return i;
-        size_t at = vg_proto_sink_at(&e->out);
-        r = i == t->n ? vg_proto_skip_value(e) : put_field(e, &t->fields[i]);
-        if (i < t->n) {
-            pieces[i] = (struct piece){at, vg_proto_sink_at(&e->out) - at};
-            next = (unsigned)i + 1;
-        }
-        if (VG_LIKELY(r == 0))
-            r = vg_proto_next(e, '}');
-    }
+    int r = put_members(e, t, &pieces);
     if (r < 0)
         return r;
-    struct vg_proto_sink s;
     vg_buf_clear(e->order);
     r = vg_proto_sink_open(&s, e->order, vg_proto_sink_at(&e->out) - start);
     if (r < 0)
         return r;
-    r = put_part(e, &s, t, &t->parts[0], pieces);
+    r = put_part(e, &s, t, &t->parts[0], &pieces);
     e->order->n = vg_proto_sink_at(&s);
     e->out.o = e->out.buf->p + start;
     return r;

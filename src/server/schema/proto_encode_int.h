@@ -52,47 +52,61 @@ VG_CHECK static inline int vg_proto_enter(struct vg_proto_encode *e, char open, 
 }
 
 /* How many of the next fields are compared with a key before its hash is asked. */
-#define VG_PROTO_LOOK_AHEAD 4u
+#define VG_PROTO_LOOK_AHEAD 16u
 
 /* The object itself is 1; metadata deeper down, of templates, gets no revision. */
 #define VG_PROTO_METADATA_DEPTH 2u
 
 /* ---- keys ---- */
 
+static inline uint64_t vg_proto_load8(const char *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* Which of eight bytes belong to a name of n bytes and the quote after it. */
+static inline uint64_t vg_proto_head_mask(size_t n)
+{
+    if (n >= 7)
+        return ~UINT64_C(0);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return ~UINT64_C(0) >> (56 - 8 * n);
+#else
+    return ~UINT64_C(0) << (56 - 8 * n);
+#endif
+}
+
+/* Which of eight bytes is the first to be c; 8: none. */
+static inline size_t vg_proto_find_in8(uint64_t bytes, unsigned char c)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t x = bytes ^ ones * c;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t zeros = (x - ones) & ~x & ones << 7; /* its lowest bit is right */
+    return zeros ? (size_t)__builtin_ctzll(zeros) / 8 : 8;
+#else
+    for (size_t i = 0; i < 8; i++)
+        if ((x >> (56 - 8 * i) & 0xff) == 0)
+            return i;
+    return 8;
+#endif
+}
+
+/* The heads agree: does the rest? p is at the opening quote. */
 static inline bool vg_proto_is_key(const char *p, const char *end, const struct vg_schema_field *f)
 {
     size_t n = f->name_n;
-    return (size_t)(end - p) > n + 2 && p[1] == f->name[0] && p[n + 1] == '"' &&
-           memcmp(p + 1, f->name, n) == 0;
+    if (n < 8)
+        return true;
+    if ((size_t)(end - p) < n + 2 || p[n + 1] != '"')
+        return false;
+    for (size_t i = 8; i + 8 < n; i += 8)
+        if (vg_proto_load8(p + 1 + i) != vg_proto_load8(f->name + i))
+            return false;
+    return vg_proto_load8(p + 1 + n - 8) == vg_proto_load8(f->name + n - 8);
 }
-
-/* Past a key and its colon. The field's index, t->n: not in the table, negative: no key. */
-static inline int vg_proto_take_key(struct vg_proto_encode *e, const struct vg_schema_type *t,
-                                    unsigned from)
-{
-    const char *p = e->p;
-    unsigned i = from, stop = VG_MIN(from + VG_PROTO_LOOK_AHEAD, (unsigned)t->n);
-    while (i < stop && !vg_proto_is_key(p, e->end, &t->fields[i]))
-        i++;
-    size_t n;
-    if (VG_LIKELY(i < stop)) {
-        n = t->fields[i].name_n;
-    } else {
-        const char *q = e->p;
-        if (vg_proto_peek(e) != '"' || vg_proto_skip_value(e) < 0)
-            return VIGIL_E_JSON_SYNTAX;
-        n = (size_t)(e->p - q) - 2;
-        const struct vg_schema_field *f = vg_schema_field(t, vg_slice(p + 1, n));
-        i = f ? (unsigned)(f - t->fields) : t->n;
-    }
-    e->p = p + n + 2;
-    if (VG_UNLIKELY(vg_proto_peek(e) != ':'))
-        return VIGIL_E_JSON_SYNTAX;
-    e->p++;
-    return (int)i;
-}
-
-/* ---- values ---- */
 
 /* The first quote or backslash from p; NULL: there is none. */
 static inline const char *vg_proto_find_quote(const char *p, const char *end)
@@ -111,6 +125,56 @@ static inline const char *vg_proto_find_quote(const char *p, const char *end)
         p++;
     return p < end ? p : NULL;
 }
+
+/* The hard way: by hash. A key with an escape in it is none of ours. */
+VG_CHECK static inline int vg_proto_find_key(struct vg_proto_encode *e,
+                                             const struct vg_schema_type *t, size_t *ret_n)
+{
+    if (vg_proto_peek(e) != '"')
+        return VIGIL_E_JSON_SYNTAX;
+    const char *p = e->p;
+    const char *q = vg_proto_find_quote(p + 1, e->end);
+    if (VG_UNLIKELY(!q || *q == '\\')) {
+        if (vg_proto_skip_value(e) < 0)
+            return VIGIL_E_JSON_SYNTAX;
+        q = e->p - 1;
+    }
+    *ret_n = (size_t)(q - p) - 1;
+    const struct vg_schema_field *f = vg_schema_field(t, vg_slice(p + 1, *ret_n));
+    return f ? (int)(f - t->fields) : t->n;
+}
+
+/* Past a key and its colon. The field's index, t->n: not in the table, negative: no key. */
+VG_CHECK static inline int vg_proto_take_key(struct vg_proto_encode *e,
+                                             const struct vg_schema_type *t, unsigned from)
+{
+    const char *p = e->p;
+    unsigned i = from, stop = from;
+    if (VG_LIKELY(e->end - p > 9 && *p == '"')) {
+        uint64_t head = vg_proto_load8(p + 1);
+        head &= vg_proto_head_mask(vg_proto_find_in8(head, '"'));
+        stop = VG_MIN(from + VG_PROTO_LOOK_AHEAD, (unsigned)t->n);
+        while (i < stop && (head != vg_proto_load8(t->fields[i].head) ||
+                            !vg_proto_is_key(p, e->end, &t->fields[i])))
+            i++;
+    }
+    size_t n = 0;
+    if (VG_LIKELY(i < stop)) {
+        n = t->fields[i].name_n;
+    } else {
+        int found = vg_proto_find_key(e, t, &n);
+        if (found < 0)
+            return found;
+        i = (unsigned)found;
+    }
+    e->p = p + n + 2;
+    if (VG_UNLIKELY(vg_proto_peek(e) != ':'))
+        return VIGIL_E_JSON_SYNTAX;
+    e->p++;
+    return (int)i;
+}
+
+/* ---- values ---- */
 
 VG_CHECK static inline int vg_proto_read_int(struct vg_proto_encode *e, int64_t *ret)
 {

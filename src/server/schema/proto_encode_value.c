@@ -314,6 +314,10 @@ int vg_proto_put_value(struct vg_proto_encode *e, const struct vg_schema_field *
     int r = vg_proto_sink_room(&e->out, SMALL_VALUE);
     if (r < 0)
         return r;
+    if (VG_LIKELY(f->value == VG_SCHEMA_STRING)) {
+        e->out.o = vg_proto_write_tag(e->out.o, number, VG_PROTO_BYTES);
+        return vg_proto_put_string(e);
+    }
     bool is_varint =
         f->value == VG_SCHEMA_BOOL || f->value == VG_SCHEMA_INT32 || f->value == VG_SCHEMA_INT64;
     e->out.o = vg_proto_write_tag(e->out.o, number,
@@ -322,7 +326,7 @@ int vg_proto_put_value(struct vg_proto_encode *e, const struct vg_schema_field *
                                                                  : VG_PROTO_BYTES);
     switch ((enum vg_schema_value)f->value) {
     case VG_SCHEMA_STRING:
-        return vg_proto_put_string(e);
+        break;
     case VG_SCHEMA_TYPE:
         return vg_proto_put_object(e, f->type);
     case VG_SCHEMA_BOOL:

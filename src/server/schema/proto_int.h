@@ -34,13 +34,6 @@ static inline char *vg_proto_write_tag(char *o, unsigned number, enum vg_proto_w
     return vg_proto_write_varint(o, (uint64_t)number << 3 | (unsigned)wire);
 }
 
-/* Is it in the bytes even when JSON does not have it? */
-static inline bool vg_proto_is_always(const struct vg_schema_field *f)
-{
-    return f->shape == VG_SCHEMA_ONE && !vg_schema_is(f, VG_SCHEMA_POINTER) &&
-           f->value != VG_SCHEMA_BYTES && f->number != 0;
-}
-
 /* ---- a place to write to: a buffer with its cursor at hand ---- */
 
 struct vg_proto_sink {
@@ -84,13 +77,21 @@ VG_CHECK static inline int vg_proto_end(struct vg_proto_sink *s, size_t at)
     return 0;
 }
 
-/* What an absent value is in the bytes, with its tag. */
-VG_CHECK int vg_proto_put_zero(struct vg_proto_sink *s, const struct vg_schema_field *f);
-/* The value of a type of which nothing is there, without tag and length. */
-VG_CHECK int vg_proto_put_zero_message(struct vg_proto_sink *s, const struct vg_schema_type *t,
-                                       const struct vg_schema_part *part);
-/* The value alone, as an item of a list or a map has it: with that tag. */
-VG_CHECK int vg_proto_put_zero_value(struct vg_proto_sink *s, const struct vg_schema_field *f,
+/* What a value is of which nothing is there, with that tag. */
+VG_CHECK int vg_proto_put_zero_other(struct vg_proto_sink *s, const struct vg_schema_field *f,
                                      unsigned number);
+VG_CHECK static inline int vg_proto_put_zero(struct vg_proto_sink *s,
+                                             const struct vg_schema_field *f, unsigned number)
+{
+    int r = vg_proto_sink_room(s, VG_PROTO_TAG_MAX + VG_PROTO_VARINT_MAX);
+    if (r < 0)
+        return r;
+    if (VG_UNLIKELY(f->value > VG_SCHEMA_INT64))
+        return vg_proto_put_zero_other(s, f, number);
+    s->o = vg_proto_write_tag(s->o, number,
+                              f->value == VG_SCHEMA_STRING ? VG_PROTO_BYTES : VG_PROTO_VARINT);
+    *s->o++ = 0;
+    return 0;
+}
 
 #endif

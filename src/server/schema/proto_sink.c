@@ -30,11 +30,24 @@ int vg_proto_end_long(struct vg_proto_sink *s, size_t at)
 
 /* ---- absent values ---- */
 
-static int put_message(struct vg_proto_sink *s, const struct vg_schema_type *t,
-                       const struct vg_schema_part *part)
+static int put_zero_message(struct vg_proto_sink *s, const struct vg_schema_type *t,
+                            const struct vg_schema_part *part)
 {
     size_t at = vg_proto_begin(s);
-    int r = vg_proto_put_zero_message(s, t, part);
+    int r = 0;
+    for (unsigned i = 0; r == 0 && i < part->n; i++) {
+        const struct vg_schema_entry *x = &part->entries[i];
+        if (!x->is_part) {
+            if (t->always >> x->index & 1)
+                r = vg_proto_put_zero(s, &t->fields[x->index], x->number);
+            continue;
+        }
+        r = vg_proto_sink_room(s, VG_PROTO_TAG_MAX + 1);
+        if (r < 0)
+            return r;
+        s->o = vg_proto_write_tag(s->o, x->number, VG_PROTO_BYTES);
+        r = put_zero_message(s, t, &t->parts[x->index]);
+    }
     return r < 0 ? r : vg_proto_end(s, at);
 }
 
@@ -56,55 +69,15 @@ static struct vg_slice zero_bytes(enum vg_schema_value value)
     }
 }
 
-static enum vg_proto_wire wire_of(enum vg_schema_value value)
-{
-    switch (value) {
-    case VG_SCHEMA_BOOL:
-    case VG_SCHEMA_INT32:
-    case VG_SCHEMA_INT64:
-        return VG_PROTO_VARINT;
-    case VG_SCHEMA_DOUBLE:
-        return VG_PROTO_FIXED64;
-    default:
-        return VG_PROTO_BYTES;
-    }
-}
-
-int vg_proto_put_zero_value(struct vg_proto_sink *s, const struct vg_schema_field *f,
+int vg_proto_put_zero_other(struct vg_proto_sink *s, const struct vg_schema_field *f,
                             unsigned number)
 {
-    int r = vg_proto_sink_room(s, VG_PROTO_TAG_MAX + VG_PROTO_VARINT_MAX);
-    if (r < 0)
-        return r;
-    s->o = vg_proto_write_tag(s->o, number, wire_of(f->value));
+    s->o = vg_proto_write_tag(s->o, number,
+                              f->value == VG_SCHEMA_DOUBLE ? VG_PROTO_FIXED64 : VG_PROTO_BYTES);
     if (f->value == VG_SCHEMA_TYPE)
-        return put_message(s, f->type, &f->type->parts[0]);
+        return put_zero_message(s, f->type, &f->type->parts[0]);
     struct vg_slice bytes = zero_bytes(f->value);
     memcpy(s->o, bytes.p, bytes.n);
     s->o += bytes.n;
     return 0;
-}
-
-int vg_proto_put_zero(struct vg_proto_sink *s, const struct vg_schema_field *f)
-{
-    return vg_proto_is_always(f) ? vg_proto_put_zero_value(s, f, f->number) : 0;
-}
-
-int vg_proto_put_zero_message(struct vg_proto_sink *s, const struct vg_schema_type *t,
-                              const struct vg_schema_part *part)
-{
-    int r = 0;
-    for (unsigned i = 0; r == 0 && i < part->n; i++) {
-        const struct vg_schema_entry *x = &part->entries[i];
-        if (!x->is_part) {
-            r = vg_proto_put_zero(s, &t->fields[x->index]);
-            continue;
-        }
-        r = vg_proto_sink_room(s, VG_PROTO_TAG_MAX + 1);
-        if (r < 0)
-            return r;
-        s->o = vg_proto_write_tag(s->o, x->number, VG_PROTO_BYTES);
-        r = put_message(s, t, &t->parts[x->index]);
-    }
-    return r;
 }

@@ -80,13 +80,18 @@ static int size_zero_value(struct vg_proto_encode *e, const struct vg_schema_fie
                            unsigned number, uint64_t *ret)
 {
     empty_spare(e);
-    int r = vg_proto_put_zero_value(&e->out, f, number);
+    int r = vg_proto_put_zero(&e->out, f, number);
     *ret = vg_proto_sink_at(&e->out);
     return r;
 }
 
-static int size_absent(struct vg_proto_encode *e, const struct vg_schema_field *f, uint64_t *ret)
+static inline int size_absent(struct vg_proto_encode *e, const struct vg_schema_field *f,
+                              uint64_t *ret)
 {
+    if (VG_LIKELY(f->value <= VG_SCHEMA_INT64 && f != e->in_revision)) {
+        *ret = tag_size(f->number) + 1;
+        return 0;
+    }
     empty_spare(e);
     int r = vg_proto_put_absent(e, &e->out, f);
     *ret = vg_proto_sink_at(&e->out);
@@ -137,12 +142,14 @@ static int size_map(struct vg_proto_encode *e, const struct vg_schema_field *f, 
     return r;
 }
 
-static int size_field(struct vg_proto_encode *e, const struct vg_schema_field *f, uint64_t *ret)
+static int size_field(struct vg_proto_encode *e, const struct vg_schema_type *t, unsigned i,
+                      uint64_t *ret)
 {
+    const struct vg_schema_field *f = &t->fields[i];
     if (VG_UNLIKELY(f->number == 0))
         return vg_proto_skip_value(e);
     if (VG_UNLIKELY(vg_proto_take_null(e)))
-        return vg_proto_is_always(f) ? size_zero_value(e, f, f->number, ret) : 0;
+        return t->always >> i & 1 ? size_zero_value(e, f, f->number, ret) : 0;
     if (f->shape == VG_SCHEMA_ONE)
         return size_value(e, f, f->number, ret);
     return f->shape == VG_SCHEMA_LIST ? size_list(e, f, ret) : size_map(e, f, ret);
@@ -176,7 +183,7 @@ static int size_members(struct vg_proto_encode *e, const struct vg_schema_type *
             r = vg_proto_skip_value(e);
         } else {
             uint64_t n = 0;
-            r = size_field(e, &t->fields[i], &n);
+            r = size_field(e, t, (unsigned)i, &n);
             if (VG_UNLIKELY(*seen >> i & 1))
                 sums[t->fields[i].part] -= sizes[i]; /* of two the last counts */
             sizes[i] = n;
@@ -199,12 +206,11 @@ static int size_object(struct vg_proto_encode *e, const struct vg_schema_type *t
         return VIGIL_E_INTERNAL;
     e->depth++;
     int r = size_members(e, t, sums, sizes, &seen);
-    for (unsigned i = 0; r == 0 && i < t->n; i++) {
-        uint64_t n;
-        if ((seen >> i & 1) || !vg_proto_is_always(&t->fields[i]))
-            continue;
-        r = size_absent(e, &t->fields[i], &n);
-        sums[t->fields[i].part] += n;
+    for (uint64_t absent = t->always & ~seen; r == 0 && absent; absent &= absent - 1) {
+        const struct vg_schema_field *f = &t->fields[__builtin_ctzll(absent)];
+        uint64_t n = 0;
+        r = size_absent(e, f, &n);
+        sums[f->part] += n;
     }
     e->depth--;
     *ret = add_parts(t, sums);

@@ -82,6 +82,7 @@ struct vg_schema_field {
     uint8_t value; /* enum vg_schema_value */
     uint8_t shape; /* enum vg_schema_shape */
     uint8_t flags; /* enum vg_schema_flag */
+    char head[8];  /* the first bytes of the name and of the quote after it; the rest is zero */
 };
 
 /* A message of protobuf: the type itself, or one that JSON has flattened into it. */
@@ -109,7 +110,8 @@ struct vg_schema_type {
     bool is_straight;  /* protobuf has one part, and its numbers rise in the order of JSON */
     bool has_defaults; /* itself, or what it holds */
     vg_schema_default_fn *defaults; /* those that depend on other fields; NULL: none */
-    uint64_t shown; /* bit i: JSON has fields[i] even when it is nil, zero or empty */
+    uint64_t shown;  /* bit i: JSON has fields[i] even when it is nil, zero or empty */
+    uint64_t always; /* bit i: protobuf has it even then */
 };
 
 /* The slot of a key; the generator has the same formula. */
