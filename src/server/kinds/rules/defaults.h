@@ -15,6 +15,9 @@ vg_schema_default_fn vg_default_container, vg_default_limit_range_item, vg_defau
 vg_schema_default_fn vg_default_autoscaler_spec, vg_default_autoscaler_v1,
     vg_default_daemon_set_strategy, vg_default_deployment_strategy, vg_default_job,
     vg_default_stateful_set_strategy;
+/* other groups (defaults_more.c) */
+vg_schema_default_fn vg_default_csi_driver_spec, vg_default_custom_resource_definition,
+    vg_default_device_request, vg_default_device_taint, vg_default_rbac_subject;
 
 /* The map v has under that name gets the members of `from` that it lacks. 0, -ENOMEM. */
 VG_CHECK int vg_default_map(struct vg_arena *a, struct vg_json *v, const char *name,
