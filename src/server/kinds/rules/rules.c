@@ -1,12 +1,29 @@
 /* rules.c - which kinds have rules; see rules.h. A kind's rules are in the file of its group. */
 #include "rules.h"
 
-/* By group. */
-#define CORE(X)                                                                                    \
+#define KINDS(X)                                                                                   \
+    X(certificate_signing_request)                                                                 \
+    X(cluster_role)                                                                                \
+    X(cluster_role_binding)                                                                        \
     X(config_map)                                                                                  \
-    X(pod_template) X(replication_controller) X(secret) X(service) X(service_account)
-#define APPS(X) X(controller_revision) X(daemon_set) X(deployment) X(replica_set) X(stateful_set)
-#define KINDS(X) CORE(X) APPS(X)
+    X(controller_revision)                                                                         \
+    X(csi_driver)                                                                                  \
+    X(csi_node)                                                                                    \
+    X(csi_storage_capacity)                                                                        \
+    X(daemon_set)                                                                                  \
+    X(deployment)                                                                                  \
+    X(pod_template)                                                                                \
+    X(replica_set)                                                                                 \
+    X(replication_controller)                                                                      \
+    X(role)                                                                                        \
+    X(role_binding)                                                                                \
+    X(secret)                                                                                      \
+    X(service)                                                                                     \
+    X(service_account)                                                                             \
+    X(stateful_set)                                                                                \
+    X(storage_class)                                                                               \
+    X(volume_attachment)                                                                           \
+    X(volume_attributes_class)
 
 #define DECLARE(name) extern const struct vg_rules vg_rules_##name;
 KINDS(DECLARE)
@@ -14,10 +31,16 @@ KINDS(DECLARE)
 #define POINT(name) &vg_rules_##name,
 static const struct vg_rules *const all[] = {KINDS(POINT) NULL};
 
-const struct vg_rules *vg_rules_of(const struct vg_kind *kind)
+const struct vg_rules *vg_rules_find(struct vg_slice group, struct vg_slice kind)
 {
     for (const struct vg_rules *const *r = all; *r; r++)
-        if (strcmp((*r)->kind, kind->kind) == 0 && strcmp((*r)->group, kind->group) == 0)
+        if (vg_slice_eq(vg_slice_str((*r)->kind), kind) &&
+            vg_slice_eq(vg_slice_str((*r)->group), group))
             return *r;
     return NULL;
+}
+
+const struct vg_rules *vg_rules_of(const struct vg_kind *kind)
+{
+    return vg_rules_find(vg_slice_str(kind->group), vg_slice_str(kind->kind));
 }

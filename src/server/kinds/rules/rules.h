@@ -30,5 +30,6 @@ struct vg_rules {
 
 /* NULL: the kind has none. */
 const struct vg_rules *vg_rules_of(const struct vg_kind *kind);
+const struct vg_rules *vg_rules_find(struct vg_slice group, struct vg_slice kind);
 
 #endif

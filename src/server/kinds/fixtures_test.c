@@ -1,0 +1,193 @@
+/* fixtures_test.c - the rules of kinds against tests/kinds/fixtures/<kind>.jsonl.
+ * A line is a record {"name", "object", "want"}: the object is decoded, defaulted, prepared and
+ * checked, and `want` lists the causes, each {"field", "reason", "message"}, in their order; an
+ * empty list is a valid object. With "old" it is an update of that object (which is defaulted and
+ * prepared too), with "status": true an update of its status. "becomes" is what the object is after
+ * defaults and preparation. Lines that begin with # say something. Metadata has rules of its own,
+ * which are not run here. */
+#include <dirent.h>
+#include <stdio.h>
+
+#include "rules/rules.h"
+#include "server/schema/decode.h"
+#include "server/schema/default.h"
+#include "test_support.h"
+#include "types.h"
+#include "json/equal.h"
+#include "json/write.h"
+
+/* The first argument is another folder of such files, whose objects may have unknown fields. */
+static const char *folder = VG_SOURCE_DIR "/tests/kinds/fixtures";
+static bool is_other_folder;
+
+struct run {
+    struct vg_arena *arena;
+    const char *file;
+    struct vg_slice name;
+    const struct vg_schema_type *type;
+    const struct vg_rules *rules; /* NULL: none */
+};
+
+/* "apps/v1" and "Deployment" as a type and its rules. */
+static void find_kind(struct run *r, const struct vg_json *object)
+{
+    struct vg_slice version = vg_json_text(vg_json_get_str(object, "apiVersion")), group = {"", 0};
+    struct vg_slice kind = vg_json_text(vg_json_get_str(object, "kind"));
+    const char *slash = version.n ? memchr(version.p, '/', version.n) : NULL;
+    if (slash) {
+        group = vg_slice(version.p, (size_t)(slash - version.p));
+        version = vg_slice(slash + 1, version.n - group.n - 1);
+    }
+    r->type = vg_schema_find(group, version, kind);
+    r->rules = vg_rules_find(group, kind);
+    if (!r->type)
+        fail_msg("%s: %.*s: no such kind", r->file, VG_SLICE_ARG(r->name));
+}
+
+/* Decoded, defaulted and prepared, as it is stored. */
+static struct vg_json stored(const struct run *r, struct vg_json *object, const struct vg_json *old,
+                             bool is_status)
+{
+    struct vg_status why = {0};
+    struct vg_json unknown = vg_json_array(), ret;
+    if (vg_schema_decode(r->arena, r->type, object, &unknown, &why) < 0)
+        fail_msg("%s: %.*s: %s", r->file, VG_SLICE_ARG(r->name), why.message);
+    if (unknown.n && !is_other_folder)
+        fail_msg("%s: %.*s: unknown %.*s", r->file, VG_SLICE_ARG(r->name),
+                 VG_SLICE_ARG(vg_json_text(&unknown.items[0])));
+    assert_int_equal(vg_schema_default(r->arena, r->type, object), 0);
+    assert_int_equal(vg_schema_arrange(r->arena, r->type, object, &ret), 0);
+    vg_rules_prepare_fn *prepare = !r->rules   ? NULL
+                                   : is_status ? r->rules->prepare_status
+                                               : r->rules->prepare;
+    if (prepare)
+        assert_int_equal(prepare(r->arena, &ret, old), 0);
+    return ret;
+}
+
+static struct vg_json causes_of(const struct run *r, const struct vg_field_errors *e)
+{
+    struct vg_json list = vg_json_array();
+    for (size_t i = 0; i < e->n; i++) {
+        struct vg_json cause = vg_json_object();
+        const struct vg_slice parts[][2] = {
+            {VG_SLICE_LIT("field"), e->v[i].field},
+            {VG_SLICE_LIT("reason"), vg_slice_str(e->v[i].reason)},
+            {VG_SLICE_LIT("message"), e->v[i].message},
+        };
+        for (size_t p = 0; p < VG_ARRAY_LEN(parts); p++)
+            assert_int_equal(
+                vg_json_object_add(r->arena, &cause, parts[p][0], vg_json_string_ref(parts[p][1])),
+                0);
+        assert_int_equal(vg_json_array_push(r->arena, &list, cause), 0);
+    }
+    return list;
+}
+
+/* Both are shown when they differ. false: they do. */
+static bool is_same(const struct run *r, const char *what, const struct vg_json *got,
+                    const struct vg_json *want)
+{
+    VG_AUTO(buf) a = {0};
+    VG_AUTO(buf) b = {0};
+    if (vg_json_equal(got, want) == 1)
+        return true;
+    assert_int_equal(vg_json_write(&a, got, 0), 0);
+    assert_int_equal(vg_json_write(&b, want, 0), 0);
+    print_error("%s: %.*s: %s\n got %.*s\nwant %.*s\n", r->file, VG_SLICE_ARG(r->name), what,
+                VG_SLICE_ARG(vg_buf_slice(&a)), VG_SLICE_ARG(vg_buf_slice(&b)));
+    return false;
+}
+
+static void check(const struct run *r, struct vg_field_errors *e, const struct vg_json *object,
+                  const struct vg_json *old, bool is_status)
+{
+    struct vg_check c = {.errors = e, .arena = r->arena};
+    struct vg_at at = vg_at_root(object);
+    if (!r->rules)
+        return;
+    if (!old && r->rules->check)
+        r->rules->check(&c, &at);
+    else if (old && is_status && r->rules->check_status)
+        r->rules->check_status(&c, &at, old);
+    else if (old && !is_status && r->rules->check_update)
+        r->rules->check_update(&c, &at, old);
+    assert_false(e->failed);
+}
+
+/* true: as it should be. */
+static bool run_record(const char *file, struct vg_slice line)
+{
+    VG_AUTO(arena) arena = {0};
+    struct vg_status why = {0};
+    struct vg_json *record, old = vg_json_null();
+    struct vg_field_errors e = {.arena = &arena};
+    if (vg_json_parse(&arena, line, NULL, &record, &why) < 0)
+        fail_msg("%s: %s: %.*s", file, why.message, (int)VG_MIN(line.n, (size_t)80), line.p);
+    struct run r = {&arena, file, vg_json_text(vg_json_get_str(record, "name")), NULL, NULL};
+    struct vg_json *object = vg_json_get_str(record, "object"), *before;
+    const struct vg_json *want = vg_json_get_str(record, "want");
+    const struct vg_json *becomes = vg_json_get_str(record, "becomes");
+    bool is_status = vg_json_is_true(vg_json_get_str(record, "status"));
+    find_kind(&r, object);
+    before = vg_json_get_str(record, "old");
+    if (before)
+        old = stored(&r, before, NULL, false);
+    struct vg_json now = stored(&r, object, before ? &old : NULL, is_status);
+    bool is_good = !becomes || is_same(&r, "becomes", &now, becomes);
+    check(&r, &e, &now, before ? &old : NULL, is_status);
+    struct vg_json got = causes_of(&r, &e), none = vg_json_array();
+    return is_same(&r, "causes", &got, want ? want : &none) && is_good;
+}
+
+/* How many records there are, and how many of them fail. */
+static size_t run_file(const char *file, size_t *failed)
+{
+    char path[1200];
+    VG_AUTO(buf) text = {0};
+    char room[4096];
+    size_t n = 0, got;
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while ((got = fread(room, 1, sizeof room, f)) > 0)
+        assert_int_equal(vg_buf_append(&text, room, got), 0);
+    fclose(f);
+    for (struct vg_slice rest = vg_buf_slice(&text); rest.n;) {
+        const char *end = memchr(rest.p, '\n', rest.n);
+        size_t len = end ? (size_t)(end - rest.p) : rest.n;
+        if (len && rest.p[0] != '#') {
+            *failed += !run_record(file, vg_slice(rest.p, len));
+            n++;
+        }
+        rest = vg_slice(rest.p + len + (end ? 1 : 0), rest.n - len - (end ? 1 : 0));
+    }
+    return n;
+}
+
+static void test_objects_are_defaulted_and_refused_as_the_fixtures_say(void **state)
+{
+    (void)state;
+    size_t n = 0, failed = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *f = readdir(dir); f; f = readdir(dir))
+        if (f->d_name[0] != '.')
+            n += run_file(f->d_name, &failed);
+    closedir(dir);
+    printf("%zu records\n", n);
+    if (failed)
+        fail_msg("%zu of %zu records", failed, n);
+    assert_true(n > 0);
+}
+
+int main(int argc, char **argv)
+{
+    is_other_folder = argc > 1;
+    if (is_other_folder)
+        folder = argv[1];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_objects_are_defaulted_and_refused_as_the_fixtures_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

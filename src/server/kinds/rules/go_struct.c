@@ -1,0 +1,153 @@
+/* go_struct.c - see go_struct.h.
+ * Fields come in the order of the versioned type, which is the internal one's but for the sources
+ * of persistent volumes. */
+#include "go_struct.h"
+
+#include "base/buf.h"
+#include "server/kinds/types.h"
+#include "json/equal.h"
+#include "json/write.h"
+
+/* Names that are more than their JSON name with a capital. */
+static const char *const names[][2] = {
+    {"apiGroup", "APIGroup"},
+    {"apiVersion", "APIVersion"},
+    {"awsElasticBlockStore", "AWSElasticBlockStore"},
+    {"cel", "CEL"},
+    {"cephfs", "CephFS"},
+    {"csi", "CSI"},
+    {"fc", "FC"},
+    {"fsType", "FSType"},
+    {"gcePersistentDisk", "GCEPersistentDisk"},
+    {"iscsi", "ISCSI"},
+    {"nfs", "NFS"},
+    {"rbd", "RBD"},
+    {"storageos", "StorageOS"},
+    {"uid", "UID"},
+    {"url", "URL"},
+};
+
+static int append_name(struct vg_buf *b, const char *name)
+{
+    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
+        if (strcmp(names[i][0], name) == 0)
+            return vg_buf_printf(b, "\"%s\":", names[i][1]);
+    char first = (char)(name[0] >= 'a' && name[0] <= 'z' ? name[0] - 32 : name[0]);
+    return vg_buf_printf(b, "\"%c%s\":", first, name + 1);
+}
+
+/* Types of apimachinery have JSON names inside as well. */
+static bool is_plain(const struct vg_schema_type *t)
+{
+    static const char *const plain[] = {"LabelSelector", "Condition", "ObjectMeta"};
+    for (size_t i = 0; i < VG_ARRAY_LEN(plain); i++)
+        if (strcmp(t->name, plain[i]) == 0)
+            return true;
+    return false;
+}
+
+static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const struct vg_json *v);
+
+static int append_absent(struct vg_buf *b, const struct vg_schema_field *f)
+{
+    if (f->shape != VG_SCHEMA_ONE || vg_schema_is(f, VG_SCHEMA_POINTER))
+        return vg_buf_printf(b, "null");
+    switch ((enum vg_schema_value)f->value) {
+    case VG_SCHEMA_STRING:
+        return vg_buf_printf(b, "\"\"");
+    case VG_SCHEMA_BOOL:
+        return vg_buf_printf(b, "false");
+    case VG_SCHEMA_INT32:
+    case VG_SCHEMA_INT64:
+    case VG_SCHEMA_DOUBLE:
+    case VG_SCHEMA_INT_OR_STRING:
+        return vg_buf_printf(b, "0");
+    case VG_SCHEMA_QUANTITY:
+        return vg_buf_printf(b, "\"0\"");
+    case VG_SCHEMA_TYPE:
+        return append_type(b, f->type, NULL);
+    default:
+        return vg_buf_printf(b, "null");
+    }
+}
+
+/* Recursion is bounded by how deep types nest. */
+static int append_value(struct vg_buf *b, const struct vg_schema_field *f, const struct vg_json *v)
+{
+    bool is_struct = f->value == VG_SCHEMA_TYPE;
+    if (!v || v->type == VG_JSON_NULL)
+        return append_absent(b, f);
+    if (!is_struct)
+        return vg_json_write(b, v, 0);
+    if (f->shape == VG_SCHEMA_ONE)
+        return append_type(b, f->type, v);
+    bool is_list = f->shape == VG_SCHEMA_LIST;
+    int r = vg_buf_append_byte(b, is_list ? '[' : '{');
+    for (uint32_t i = 0; i < v->n && r == 0; i++) {
+        r = i ? vg_buf_append_byte(b, ',') : 0;
+        if (r == 0 && !is_list) {
+            struct vg_json key = vg_json_string_ref(vg_json_key(&v->members[i]));
+            r = vg_json_write(b, &key, 0);
+            r = r < 0 ? r : vg_buf_append_byte(b, ':');
+        }
+        if (r == 0)
+            r = append_type(b, f->type, is_list ? &v->items[i] : &v->members[i].value);
+    }
+    return r < 0 ? r : vg_buf_append_byte(b, is_list ? ']' : '}');
+}
+
+/* Metadata that stands inside of a struct: what of it is set, among the fields. */
+static int append_meta(struct vg_buf *b, const struct vg_json *v)
+{
+    int r = 0;
+    if (v)
+        VG_JSON_FOREACH_MEMBER (m, v) {
+            r = r < 0 ? r : vg_buf_printf(b, "\"%.*s\":", (int)m->key_n, m->key);
+            r = r < 0 ? r : vg_json_write(b, &m->value, 0);
+            r = r < 0 ? r : vg_buf_append_byte(b, ',');
+        }
+    return r;
+}
+
+static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const struct vg_json *v)
+{
+    if (is_plain(t))
+        return v ? vg_json_write(b, v, 0) : vg_buf_printf(b, "{}");
+    int r = vg_buf_append_byte(b, '{');
+    for (unsigned i = 0; i < t->n && r == 0; i++) {
+        const struct vg_schema_field *f = &t->fields[i];
+        const struct vg_json *inner = vg_json_get_str(v, f->name);
+        if (strcmp(f->name, "metadata") == 0) {
+            r = append_meta(b, inner);
+            continue;
+        }
+        r = append_name(b, f->name);
+        r = r < 0 ? r : append_value(b, f, inner);
+        r = r < 0 ? r : vg_buf_append_byte(b, ',');
+    }
+    if (r == 0 && b->p[b->n - 1] == ',')
+        b->n--;
+    return r < 0 ? r : vg_buf_append_byte(b, '}');
+}
+
+void vg_bad_go(struct vg_check *c, const struct vg_at *at, const struct vg_schema_type *type,
+               const char *detail)
+{
+    VG_AUTO(buf) b = {0};
+    if (append_type(&b, type, at->v) < 0)
+        c->errors->failed = true;
+    vg_bad_value(c, at, vg_buf_slice(&b), "%s", detail);
+}
+
+bool vg_check_immutable_go(struct vg_check *c, const struct vg_at *at, const struct vg_json *old,
+                           const char *group, const char *type)
+{
+    static const struct vg_json none = {.type = VG_JSON_OBJECT};
+    int r = vg_json_equal(at->v ? at->v : &none, old ? old : &none);
+    c->errors->failed |= r < 0;
+    if (r != 0)
+        return true;
+    vg_bad_go(c, at, vg_schema_find(vg_slice_str(group), VG_SLICE_LIT("v1"), vg_slice_str(type)),
+              "field is immutable");
+    return false;
+}

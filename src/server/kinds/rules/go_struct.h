@@ -1,0 +1,19 @@
+/* go_struct.h - values as the original shows whole structs in messages: its internal types have no
+ * JSON names, so every field is there, by its name in Go. By the tables of the versioned types;
+ * where those differ too much, go_value.c has fields by hand. Thread: one owner. */
+#ifndef VG_RULES_GO_STRUCT_H
+#define VG_RULES_GO_STRUCT_H
+
+#include "check.h"
+#include "server/schema/schema.h"
+
+struct vg_schema_type;
+
+/* Invalid value: {"Name":"x","Other":null}: detail. */
+void vg_bad_go(struct vg_check *c, const struct vg_at *at, const struct vg_schema_type *type,
+               const char *detail);
+/* field is immutable: the value, of a type that is looked up only then, must equal old's. */
+bool vg_check_immutable_go(struct vg_check *c, const struct vg_at *at, const struct vg_json *old,
+                           const char *group, const char *type);
+
+#endif
