@@ -229,6 +229,8 @@ static void objects_of_every_kind_equal(void **state)
     assert_true(compare_all("kinds/*/*/response.pb", "response.json", assert_object) >= 15);
     assert_true(compare_all("discovery/api_v1.pb", "api_v1.json", assert_object) == 1);
     assert_true(compare_all("discovery/apis.pb", "apis.json", assert_object) == 1);
+    assert_true(compare_all("discovery/aggregated_v2_apis.pb", "aggregated_v2_apis.json",
+                            assert_object) == 1);
 }
 
 static void stored_values_get_their_revision(void **state)

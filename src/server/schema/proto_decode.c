@@ -420,6 +420,7 @@ int vg_proto_decode(struct vg_arena *arena, const struct vg_schema_type *type,
     if (r == 0)
         r = add_type_meta(&d, from, &root);
     vg_free(d.seen);
+    vg_json_scratch_done(&d.scratch);
     if (r < 0)
         return vg_fail(reterr_status, r, "%s", status.message[0] ? status.message : vg_err_text(r));
     *ret = root;

@@ -29,6 +29,7 @@ struct vg_proto_decode {
     struct vg_status *status;
     struct vg_proto_seen *seen; /* a stack: those of the messages that are being read */
     size_t seen_n, seen_cap;
+    struct vg_json_scratch scratch; /* for the JSON in it */
     unsigned depth;
 };
 

@@ -206,19 +206,17 @@ static int get_time(struct vg_proto_decode *d, const struct vg_schema_field *f,
 
 /* ---- JSON in bytes ---- */
 
-/* The tree is put together from several texts: it must not carry offsets into any of them. */
-static int forget_offsets(struct vg_json *root)
+/* The tree is put together from several texts: it must not carry offsets into any of them. The
+ * parser's own limit bounds the depth. */
+static void forget_offsets(struct vg_json *v)
 {
-    VG_AUTO(json_walk) w;
-    vg_json_walk_init(&w, root);
-    int r;
-    while ((r = vg_json_walk_next(&w)) > 0) {
-        w.node->begin = w.node->end = 0;
-        if (!w.leaving)
-            VG_JSON_FOREACH_MEMBER (m, w.node)
-                m->key_begin = 0;
+    v->begin = v->end = 0;
+    VG_JSON_FOREACH_ITEM (item, v)
+        forget_offsets(item);
+    VG_JSON_FOREACH_MEMBER (m, v) {
+        m->key_begin = 0;
+        forget_offsets(&m->value);
     }
-    return r;
 }
 
 static int get_raw(struct vg_proto_decode *d, const struct vg_schema_field *f,
@@ -232,7 +230,7 @@ static int get_raw(struct vg_proto_decode *d, const struct vg_schema_field *f,
     *ret = vg_json_null();
     if (!x.has[0] || (x.at[0].v == 0 && f->value == VG_SCHEMA_JSON))
         return 0;
-    const struct vg_json_opts opts = {.replace_bad_utf8 = true};
+    const struct vg_json_opts opts = {.replace_bad_utf8 = true, .scratch = &d->scratch};
     struct vg_json *root;
     r = vg_json_parse(d->arena, vg_proto_bytes(&x.at[0]), &opts, &root, d->status);
     if (r == -ENOMEM || r == VIGIL_E_TOO_LARGE)
@@ -240,10 +238,9 @@ static int get_raw(struct vg_proto_decode *d, const struct vg_schema_field *f,
     if (r < 0)
         return vg_fail(d->status, VIGIL_E_INVALID, "%s: %s", f->name,
                        d->status ? d->status->message : "");
-    r = forget_offsets(root);
-    if (r == 0)
-        *ret = *root;
-    return r;
+    forget_offsets(root);
+    *ret = *root;
+    return 0;
 }
 
 /* ---- lists and schemas in messages ---- */
