@@ -9,7 +9,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/base64.h"
 #include "driver.h"
+#include "proto_client.h"
 #include "json/json.h"
 #include "json/write.h"
 
@@ -144,8 +146,7 @@ static bool may_replay(const struct scenario *s)
 {
     const struct vg_json *watch = get(s->doc, "watch");
     const char *accept = get_text(get(watch, "headers"), "Accept");
-    if (strstr(accept, "protobuf") || strstr(accept, "Table") ||
-        !is_served(get_text(watch, "sent_path")))
+    if (strstr(accept, "Table") || !is_served(get_text(watch, "sent_path")))
         return false;
     VG_JSON_FOREACH_ITEM (w, get(s->doc, "writes"))
         if (!is_served(get_text(w, "path")) ||
@@ -255,11 +256,46 @@ static const char *essence(const struct scenario *s, const struct vg_json *event
     return vg_arena_copy(&arena, b.p, b.n);
 }
 
+static bool is_protobuf(const struct scenario *s)
+{
+    return strstr(get_text(get(get(s->doc, "watch"), "headers"), "Accept"), "protobuf");
+}
+
+/* The next event of ours as JSON; NULL at the end. */
+static struct vg_json *next_event(const struct scenario *s, struct vg_stream *stream)
+{
+    VG_AUTO(buf) json = {0};
+    struct vg_slice frame;
+    if (!is_protobuf(s)) {
+        const char *line = vg_stream_line(stream);
+        return line ? parse(vg_slice_str(line)) : NULL;
+    }
+    if (!vg_stream_frame(stream, &frame))
+        return NULL;
+    vg_proto_client_event_json(frame, &json);
+    return parse(vg_buf_slice(&json));
+}
+
+/* A recorded event; protobuf is in base64. */
+static const struct vg_json *recorded_event(const struct vg_json *frame)
+{
+    VG_AUTO(buf) json = {0};
+    struct vg_slice text = vg_json_text(get(frame, "base64"));
+    if (!text.n)
+        return frame;
+    char *bytes = vg_arena_alloc(&arena, text.n, 1);
+    size_t n;
+    assert_true(bytes && vg_base64_decode(text, bytes, &n));
+    vg_proto_client_event_json(vg_slice(bytes, n), &json);
+    return parse(vg_buf_slice(&json));
+}
+
 static const char *next_essence(const struct scenario *s, struct vg_stream *stream)
 {
-    const char *line, *e = NULL;
-    while (!e && (line = vg_stream_line(stream)))
-        e = essence(s, parse(vg_slice_str(line)), false);
+    const struct vg_json *event;
+    const char *e = NULL;
+    while (!e && (event = next_event(s, stream)))
+        e = essence(s, event, false);
     return e;
 }
 
@@ -268,7 +304,7 @@ static void compare_stream(const struct scenario *s, struct vg_stream *stream)
     size_t n = 0;
     bool is_over = false;
     VG_JSON_FOREACH_ITEM (frame, get(s->doc, "frames")) {
-        const char *wanted = essence(s, frame, true);
+        const char *wanted = essence(s, recorded_event(frame), true);
         if (!wanted)
             continue;
         const char *got = next_essence(s, stream);
@@ -348,6 +384,7 @@ static void watch_scenarios_are_the_same(void **state)
         "deletion-foreground",
         "deletion-with-finalizer",
         "expired-resourceversion",
+        "expired-resourceversion-protobuf",
         "field-selector-invalid",
         "field-selector-name",
         "field-selector-transitions",
@@ -369,6 +406,10 @@ static void watch_scenarios_are_the_same(void **state)
         "plain",
         "pod-graceful-deletion",
         "pod-unscheduled-deletion",
+        "protobuf",
+        "protobuf-bookmarks",
+        "protobuf-partial",
+        "protobuf-plain-accept",
         "resourceversion-0",
         "resourceversionmatch-without-initial",
         "resume",

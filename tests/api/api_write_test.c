@@ -691,8 +691,8 @@ static void yaml_bodies_are_read(void **state)
     assert_string_equal(vg_reply_field(&reply, "Warning"),
                         "299 - \"line 6: key \\\"k\\\" already set in map\"");
     ask("POST", CONFIGS, "Content-Type: application/vnd.kubernetes.protobuf\r\n", "k8s");
-    expect_status(415);
-    assert_non_null(strstr(reply.body.p, "protobuf bodies"));
+    expect_status(400);
+    assert_non_null(strstr(reply.body.p, "does not appear to be a protobuf message"));
     ask("POST", CONFIGS, "Content-Type: text/plain\r\n", "{}");
     expect_status(415);
     assert_non_null(strstr(reply.body.p, "application/vnd.kubernetes.protobuf"));

@@ -37,16 +37,23 @@ static void send_all(int fd, const char *p, size_t n)
     }
 }
 
+static struct vg_slice body_of(const char *text)
+{
+    return text ? vg_slice_str(text) : vg_slice(NULL, 0);
+}
+
 static void send_request(struct vg_adrv *d, int fd, const char *method, const char *target,
-                         const char *headers, const char *body)
+                         const char *headers, struct vg_slice body)
 {
     VG_AUTO(buf) text = {0};
     int r = vg_buf_printf(&text, "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n%s", method, target,
                           d->port, headers ? headers : "");
-    if (r == 0 && body)
-        r = vg_buf_printf(&text, "Content-Length: %zu\r\n", strlen(body));
+    if (r == 0 && body.p)
+        r = vg_buf_printf(&text, "Content-Length: %zu\r\n", body.n);
     if (r == 0)
-        r = vg_buf_printf(&text, "\r\n%s", body ? body : "");
+        r = vg_buf_append(&text, "\r\n", 2);
+    if (r == 0 && body.n)
+        r = vg_buf_append_slice(&text, body);
     must(r == 0, "request");
     send_all(fd, text.p, text.n);
 }
@@ -56,7 +63,7 @@ void vg_adrv_shoot(struct vg_adrv *d, const char *method, const char *target, co
 {
     struct linger at_once = {.l_onoff = 1};
     int fd = connect_to(d->port);
-    send_request(d, fd, method, target, headers, body);
+    send_request(d, fd, method, target, headers, body_of(body));
     must(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0, "linger");
     close(fd);
 }
@@ -159,7 +166,7 @@ bool vg_stream_try(struct vg_adrv *d, const char *target, const char *headers,
                    struct vg_stream *ret)
 {
     *ret = (struct vg_stream){.fd = connect_to(d->port)};
-    send_request(d, ret->fd, "GET", target, headers, NULL);
+    send_request(d, ret->fd, "GET", target, headers, body_of(NULL));
     if (read_head(ret, false))
         return true;
     vg_stream_close(ret);
@@ -178,6 +185,25 @@ const char *vg_stream_line(struct vg_stream *s)
          "line");
     vg_buf_consume(&s->body, n + 1);
     return s->line.p;
+}
+
+bool vg_stream_frame(struct vg_stream *s, struct vg_slice *ret)
+{
+    size_t n = 0;
+    for (;;) {
+        const unsigned char *p = (const unsigned char *)s->body.p;
+        if (s->body.n >= 4)
+            n = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+        if (s->body.n >= 4 && s->body.n - 4 >= n)
+            break;
+        if (!read_body(s))
+            return false;
+    }
+    vg_buf_clear(&s->line);
+    must(vg_buf_append(&s->line, s->body.p + 4, n) == 0, "frame");
+    vg_buf_consume(&s->body, n + 4);
+    *ret = vg_buf_slice(&s->line);
+    return true;
 }
 
 void vg_stream_close(struct vg_stream *s)
@@ -199,6 +225,12 @@ void vg_adrv_request(struct vg_adrv *d, const char *method, const char *target, 
 
 bool vg_adrv_try(struct vg_adrv *d, const char *method, const char *target, const char *headers,
                  const char *body, struct vg_reply *ret)
+{
+    return vg_adrv_try_bytes(d, method, target, headers, body_of(body), ret);
+}
+
+bool vg_adrv_try_bytes(struct vg_adrv *d, const char *method, const char *target,
+                       const char *headers, struct vg_slice body, struct vg_reply *ret)
 {
     struct vg_stream s = {.fd = connect_to(d->port)};
     send_request(d, s.fd, method, target, headers, body);

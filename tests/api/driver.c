@@ -173,6 +173,8 @@ static void open_cacher(struct vg_adrv *d, const struct vg_adrv_opts *opts)
     struct vg_cacher_opts co = opts->cacher;
     co.storage = d->storage;
     co.make_form = vg_api_make_form;
+    co.kept_form = vg_api_kept_form;
+    co.frame_form = vg_api_frame_form;
     must(vg_api_cache_kinds(NULL, &co.kinds, &co.n_kinds), "kinds");
     must(vg_loop_new(vg_clock_system(), &d->feed), "feed loop");
     must(vg_cacher_open(&co, d->feed, &d->cacher), "cacher");

@@ -89,6 +89,9 @@ void vg_adrv_request(struct vg_adrv *d, const char *method, const char *target, 
 /* The same; false: the connection ended before there was a head. */
 bool vg_adrv_try(struct vg_adrv *d, const char *method, const char *target, const char *headers,
                  const char *body, struct vg_reply *ret);
+/* With a body of any bytes; p NULL: none. */
+bool vg_adrv_try_bytes(struct vg_adrv *d, const char *method, const char *target,
+                       const char *headers, struct vg_slice body, struct vg_reply *ret);
 static inline void vg_adrv_get(struct vg_adrv *d, const char *target, struct vg_reply *ret)
 {
     vg_adrv_request(d, "GET", target, NULL, NULL, ret);
@@ -116,6 +119,8 @@ bool vg_stream_try(struct vg_adrv *d, const char *target, const char *headers,
 /* The next line of the body without its end, or NULL at the end of the stream. NUL-terminated,
  * valid until the next call. */
 const char *vg_stream_line(struct vg_stream *s);
+/* The next frame of protobuf without its length; false at the end of the stream. Likewise. */
+bool vg_stream_frame(struct vg_stream *s, struct vg_slice *ret);
 void vg_stream_close(struct vg_stream *s);
 
 #endif

@@ -38,7 +38,6 @@ CATEGORIES = {
     "schema-unknown": "unknown fields below the top level are not known without schemas",
     "managed-fields": "nobody owns fields yet: managedFields are neither kept nor shown",
     "apply": "server-side apply is not served yet",
-    "protobuf": "protobuf bodies are not read yet",
     "tables": "Table answers are not served yet",
     "odd-patches": "JSON Patches that the original takes and RFC 6902 does not; $retainKeys that "
                    "names too little",
@@ -164,8 +163,6 @@ def category(record, status, warnings, answer, got_status, got_warnings, got):
     accept = headers.get("Accept", "")
     if record["method"] == "GET":
         return "reads"
-    if "protobuf" in ctype or "protobuf" in accept:
-        return "protobuf"
     if "as=Table" in accept or "includeObject" in record["path"]:
         return "tables"
     if "apply-patch" in ctype or any("apply-patch" in (s.get("headers") or {}).get("Content-Type", "")

@@ -51,8 +51,11 @@ void vg_api_loop_drain(struct vg_api_loop *l);
 bool vg_api_loop_is_idle(const struct vg_api_loop *l); /* no call is under way */
 struct vg_cache_port *vg_api_loop_port(struct vg_api_loop *l);
 
-/* What cacher opts need to make forms (PartialObjectMetadata ...): give it to vg_cacher_open. */
+/* What cacher opts need to make forms (PartialObjectMetadata, protobuf ...): give them to
+ * vg_cacher_open. */
 vg_cache_form_fn vg_api_make_form;
+vg_cache_kept_fn vg_api_kept_form;
+vg_cache_frame_fn vg_api_frame_form;
 /* The kinds as the cacher wants them, by index; static storage made once. `uncached`: a bit set by
  * kind index of kinds whose cache size is 0, or NULL. */
 VG_CHECK int vg_api_cache_kinds(const bool *uncached, const struct vg_cache_kind **ret_kinds,

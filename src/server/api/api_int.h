@@ -51,7 +51,13 @@ struct vg_api_op {
 void vg_call_finish(struct vg_api_call *call);
 
 /* The forms that vg_api_make_form knows; 0 is the stored JSON. */
-enum { VG_FORM_PARTIAL = 1, VG_FORM_PARTIAL_V1BETA1 = 2, VG_FORMS };
+enum {
+    VG_FORM_PARTIAL = 1,
+    VG_FORM_PARTIAL_V1BETA1 = 2,
+    /* From here on in protobuf, in the order of enum vg_protobuf_as. */
+    VG_FORM_PROTOBUF = 3,
+    VG_FORMS = VG_FORM_PROTOBUF + 3
+};
 
 /* The verbs; each takes over the call. target, media (negotiated) and user are there. */
 void vg_api_get(struct vg_api_call *call);

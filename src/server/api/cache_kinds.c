@@ -63,7 +63,29 @@ int vg_api_make_form(void *arg, uint32_t form, const struct vg_rec *rec, vg_rev 
     (void)arg;
     if (form == 0 || form >= VG_FORMS)
         return VIGIL_E_INVALID;
+    if (form >= VG_FORM_PROTOBUF)
+        return vg_protobuf_of_value(vg_rec_value(rec), rev,
+                                    (enum vg_protobuf_as)(form - VG_FORM_PROTOBUF), out);
     vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
     vg_partial_splice(&s, &h, rev, form == VG_FORM_PARTIAL_V1BETA1);
     return vg_obj_splice_append(out, &s);
+}
+
+struct vg_slice vg_api_kept_form(void *arg, uint32_t form, const struct vg_rec *rec, bool again)
+{
+    (void)arg;
+    if (form != VG_FORM_PROTOBUF)
+        return VG_SLICE_LIT("");
+    const struct vg_protobuf_kept *k = again ? vg_protobuf_keep(rec) : vg_protobuf_kept(rec);
+    return k ? vg_protobuf_kept_body(k) : VG_SLICE_LIT("");
+}
+
+int vg_api_frame_form(void *arg, uint32_t form, enum vg_obj_change change, struct vg_slice body,
+                      struct vg_obj_splice *ret)
+{
+    (void)arg;
+    if (form >= VG_FORM_PROTOBUF)
+        return vg_protobuf_frame(ret, vg_obj_change_name(change), body);
+    vg_obj_splice_frame_of(ret, change, body);
+    return 0;
 }

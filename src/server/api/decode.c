@@ -9,6 +9,7 @@
 #include "server/schema/decode.h"
 #include "server/schema/default.h"
 #include "server/schema/gojson.h"
+#include "server/schema/proto.h"
 #include "status_int.h"
 #include "write.h"
 #include "yaml/yaml.h"
@@ -22,10 +23,9 @@ static const char *const other_kinds[] = {"List",          "Status",        "Del
 #define UNKNOWN_FORMAT                                                                             \
     "the body of the request was in an unknown format - accepted media types include: "            \
     "application/json, application/yaml, application/vnd.kubernetes.protobuf"
-/* What `kubectl create KIND` meets; the list above would send it in circles. */
-#define NO_PROTOBUF                                                                                \
-    "vigil does not read protobuf bodies yet: send application/json or application/yaml (kubectl " \
-    "create -f does)"
+/* 64 MiB: what the tree of a protobuf body may take. Two bytes can stand for an object with several
+ * members; bodies of real objects need 10 to 20 times their size. */
+#define PROTOBUF_TREE_MAX ((size_t)64 << 20)
 /* Bytes of a body that are shown when it is not understood. */
 #define SUMMARY_MAX 30u
 
@@ -107,11 +107,9 @@ static int find_format(const struct vg_http_exchange *x, enum vg_body_format *re
 int vg_body_format(struct vg_api_call *call, enum vg_body_format *ret,
                    struct vg_api_status *ret_status)
 {
-    bool is_known = find_format(call->x, ret) == 0;
-    if (is_known && *ret != VG_BODY_PROTOBUF)
+    if (find_format(call->x, ret) == 0)
         return 0;
-    vg_status_unsupported_media(&call->ask->arena, ret_status,
-                                is_known ? NO_PROTOBUF : UNKNOWN_FORMAT);
+    vg_status_unsupported_media(&call->ask->arena, ret_status, UNKNOWN_FORMAT);
     return VIGIL_E_INVALID;
 }
 
@@ -156,6 +154,22 @@ int vg_body_parse(struct vg_api_loop *l, struct vg_arena *a, struct vg_slice tex
         return err;
     *ret = root;
     return 0;
+}
+
+int vg_body_of_protobuf(struct vg_arena *a, const struct vg_proto_envelope *x,
+                        const struct vg_schema_type *type, struct vg_json **ret,
+                        struct vg_status *reterr_status)
+{
+    struct vg_json *root = vg_arena_new(a, struct vg_json);
+    if (!root)
+        return -ENOMEM;
+    size_t max = a->max;
+    a->max = a->used + PROTOBUF_TREE_MAX;
+    int err = vg_proto_decode(a, type, x, root, reterr_status);
+    a->max = max;
+    if (err == 0)
+        *ret = root;
+    return err == 0 || err == -ENOMEM ? err : VIGIL_E_INVALID;
 }
 
 /* ---- types ---- */
@@ -439,6 +453,33 @@ static int read_tree(struct decoding *d, struct vg_json *root, enum vg_fields_mo
     return err;
 }
 
+/* What is not known is dropped silently; nothing can be there twice. */
+static int read_protobuf(struct decoding *d, struct vg_body *ret)
+{
+    struct vg_arena *a = &d->call->ask->arena;
+    struct vg_status why;
+    struct vg_proto_envelope x;
+    struct vg_json *root = NULL;
+    int err = vg_proto_open(d->text, &x, &why);
+    if (err < 0)
+        return unrecognized(d, why.message);
+    d->kind = x.kind;
+    d->api_version = x.api_version;
+    err = check_type(d->kind, d->api_version, d->type, &why);
+    const struct vg_schema_type *schema = schema_of(d->type);
+    if (err == 0 && !schema)
+        err = vg_fail(&why, VIGIL_E_INVALID, "there is no protobuf of this kind");
+    if (err == 0)
+        err = vg_body_of_protobuf(a, &x, schema, &root, &why);
+    if (err == 0)
+        err = read_parts(a, root, d->type, NULL, ret, &why);
+    if (err < 0 && err != -ENOMEM)
+        return unhandled(d, why.message);
+    if (err < 0)
+        vg_status_no_memory(d->status);
+    return err;
+}
+
 int vg_body_read(struct vg_api_call *call, const struct vg_body_type *type,
                  enum vg_fields_mode mode, struct vg_body *ret, struct vg_api_status *ret_status)
 {
@@ -447,6 +488,8 @@ int vg_body_read(struct vg_api_call *call, const struct vg_body_type *type,
     enum vg_body_format format;
     if (vg_body_format(call, &format, ret_status) < 0)
         return VIGIL_E_INVALID;
+    if (format == VG_BODY_PROTOBUF)
+        return read_protobuf(&d, ret);
     struct vg_status why;
     struct vg_json *root = NULL;
     d.is_yaml = format == VG_BODY_YAML;

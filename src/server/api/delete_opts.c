@@ -2,7 +2,9 @@
  * A body may name its type as any group's DeleteOptions, as old clients do, or not at all. */
 #include <errno.h>
 
+#include "server/kinds/types.h"
 #include "server/schema/gojson.h"
+#include "server/schema/proto.h"
 #include "strconv.h"
 #include "write.h"
 
@@ -119,9 +121,24 @@ static int read_tree(struct reader *r, const struct vg_json *root)
     return err < 0 ? err : read_dry_run(r, vg_json_get_str(root, "dryRun"));
 }
 
+static int read_protobuf(struct reader *r, struct vg_slice body)
+{
+    struct vg_proto_envelope x;
+    struct vg_json *root = NULL;
+    int err = vg_proto_open(body, &x, &r->why);
+    if (err == 0)
+        err = vg_body_of_protobuf(&r->call->ask->arena, &x,
+                                  vg_schema_find(VG_SLICE_LIT("meta.k8s.io"), VG_SLICE_LIT("v1"),
+                                                 VG_SLICE_LIT("DeleteOptions")),
+                                  &root, &r->why);
+    return err < 0 ? err : read_tree(r, root);
+}
+
 static int read_body(struct reader *r, struct vg_slice body, enum vg_body_format format)
 {
     struct vg_json *root = NULL;
+    if (format == VG_BODY_PROTOBUF)
+        return read_protobuf(r, body);
     int err =
         vg_body_parse(r->call->loop, &r->call->ask->arena, body, format, NULL, &root, &r->why);
     return err < 0 ? err : read_tree(r, root);

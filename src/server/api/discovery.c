@@ -154,8 +154,8 @@ static void answer_aggregated(struct vg_api_call *call, const struct vg_doc *doc
                         vg_buf_slice(call->ask->media.is_pretty ? &doc->pretty : &doc->compact));
 }
 
-/* YAML is rare: made anew each time. */
-static void answer_yaml(struct vg_api_call *call, struct vg_slice json)
+/* YAML and protobuf are rare: made anew each time. */
+static void answer_otherwise(struct vg_api_call *call, struct vg_slice json)
 {
     struct vg_buf copy;
     vg_buf_init(&copy, 0);
@@ -171,7 +171,7 @@ static void answer_doc(struct vg_api_call *call, const struct vg_doc *doc)
 {
     struct vg_slice compact = vg_buf_slice(&doc->compact);
     if (call->ask->media.type != VG_MEDIA_JSON)
-        answer_yaml(call, vg_slice(compact.p, compact.n - 1));
+        answer_otherwise(call, vg_slice(compact.p, compact.n - 1));
     else
         vg_respond_constant(call, &(struct vg_head_opts){.content_type = "application/json"},
                             call->ask->media.is_pretty ? vg_buf_slice(&doc->pretty) : compact);

@@ -67,6 +67,7 @@ void vg_list_release(struct vg_lister *l)
     l->is_waiting = false;
     vg_list_options_done(&l->opts);
     vg_buf_done(&l->text);
+    vg_buf_done(&l->item);
     vg_list_hold_unref(l->hold);
     l->hold = NULL;
 }

@@ -66,6 +66,11 @@ static void refuse_err(struct vg_lister *l, int err, const char *message)
     vg_list_refuse(l, &status);
 }
 
+void vg_list_fail(struct vg_lister *l, int err)
+{
+    refuse_err(l, err, NULL);
+}
+
 /* ---- storage ---- */
 
 /* Storage's records are checked here once, as the feed does for what it caches. */
@@ -181,6 +186,12 @@ static struct vg_obj_key *first_key(struct vg_lister *l)
 {
     bool is_later = vg_slice_cmp(vg_obj_key_slice(&l->start), vg_obj_key_slice(&l->walk)) > 0;
     return l->start.n && is_later ? &l->start : &l->walk;
+}
+
+void vg_list_read_again(struct vg_lister *l)
+{
+    l->range_start = *first_key(l);
+    vg_list_read_more(l);
 }
 
 static void find_in_storage(struct vg_lister *l)

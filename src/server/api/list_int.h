@@ -3,7 +3,7 @@
  *   PLAN (list.c)      what the options ask for: any state, one at least as new, or exactly one
  *   FIND (list_find.c) that state: a snapshot of the cache, or pages of storage
  *   SIZE (list_size.c) where the page ends, and whether the answer is small
- *   SEND (list_send.c) head, items, tail; plain, other looks, or compressed
+ *   SEND (list_send.c, list_protobuf.c) head, items, tail; plain, other looks, or compressed
  *
  * A snapshot is held by one reference for the whole list, which also pins what is on its way to the
  * socket: no count is touched per object. Each turn of the loop does a bounded part of the work.
@@ -79,6 +79,8 @@ struct vg_lister {
     bool is_small;             /* all of it has been seen, and it is small */
     bool has_more;             /* the page ends before the list does */
     uint64_t remaining;        /* after the page; 0: not told */
+    bool is_all_kept;          /* protobuf: each item is kept with its record */
+    bool is_paged;             /* protobuf: pages of storage have gone by, and come again */
 
     /* SEND */
     void (*go_on)(struct vg_lister *l); /* what to do on the next turn, or when drained */
@@ -90,6 +92,7 @@ struct vg_lister {
     bool is_full, is_in_gzip;
     uint64_t n_sent;               /* items */
     struct vg_buf text;            /* of other looks */
+    struct vg_buf item;            /* of protobuf: one message */
     struct vg_json_writer *writer; /* of indented JSON; NULL: YAML */
     struct vg_json *frame;         /* the list without items, as a tree */
     struct vg_gzip *gzip;
@@ -103,7 +106,27 @@ const struct vg_rec *vg_list_next(struct vg_lister *l, uint32_t *visits);
 /* The next page of storage; go_on is called when it is here. False: the call was finished. */
 void vg_list_read_more(struct vg_lister *l);
 void vg_list_size(struct vg_lister *l);
+/* The page is known: its head is made, and it is sent. */
+void vg_list_sized(struct vg_lister *l);
+void vg_list_set_last(struct vg_lister *l, const struct vg_rec *rec); /* of the page */
 void vg_list_send(struct vg_lister *l);
+/* Begin anew with the first page of storage; go_on is called when it is here. */
+void vg_list_read_again(struct vg_lister *l);
+/* An answer, or if its head has left, the end. */
+void vg_list_fail(struct vg_lister *l, int err);
+
+/* Protobuf (list_protobuf.c). */
+void vg_list_size_protobuf(struct vg_lister *l);
+VG_CHECK int vg_list_protobuf_head(struct vg_lister *l, struct vg_slice api_version,
+                                   struct vg_slice kind, struct vg_slice token);
+/* Append an item to l->text. */
+VG_CHECK int vg_list_protobuf_item(struct vg_lister *l, const struct vg_rec *rec);
+/* Slices of an item that is kept. */
+void vg_list_protobuf_cut(struct vg_obj_splice *s, const struct vg_rec *rec);
+static inline bool vg_list_is_protobuf(const struct vg_lister *l)
+{
+    return l->call->ask->media.type == VG_MEDIA_PROTOBUF;
+}
 
 /* Answer with these records as a list. Consumes the hold and the options. */
 void vg_list_answer(struct vg_api_call *call, struct vg_list_hold *take_hold, vg_rev rev,

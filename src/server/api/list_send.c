@@ -10,7 +10,6 @@
 /* Items that are handed over together; with what holds their revisions, 15 KB of stack. */
 #define BATCH_ITEMS 64u
 #define BATCH_BYTES ((size_t)64 << 10)
-static const struct vg_slice tail = VG_SLICE_LIT("]}\n");
 
 struct batch {
     struct vg_slice v[BATCH_ITEMS * (VG_OBJ_SLICES_MAX + 1) + 2];
@@ -33,6 +32,11 @@ static void fail(struct vg_lister *l)
     vg_list_finish(l);
 }
 
+static struct vg_slice tail_of(const struct vg_lister *l)
+{
+    return vg_list_is_protobuf(l) ? VG_PROTO_TAIL : VG_SLICE_LIT("]}\n");
+}
+
 /* ---- slices ---- */
 
 static void add(struct batch *b, struct vg_slice s)
@@ -44,8 +48,12 @@ static void add(struct batch *b, struct vg_slice s)
 static void add_item(struct vg_lister *l, struct batch *b, const struct vg_rec *rec)
 {
     struct vg_obj_splice *s = &b->s[b->n_items++];
-    vg_list_cut(l, s, rec);
-    if (l->n_sent++)
+    bool is_protobuf = vg_list_is_protobuf(l);
+    if (is_protobuf)
+        vg_list_protobuf_cut(s, rec);
+    else
+        vg_list_cut(l, s, rec);
+    if (l->n_sent++ && !is_protobuf)
         add(b, VG_SLICE_LIT(","));
     for (uint32_t i = 0; i < s->n; i++)
         add(b, s->v[i]);
@@ -78,7 +86,7 @@ static enum filled fill_slices(struct vg_lister *l, struct batch *b, uint32_t *v
         if (!rec) {
             enum filled f = at_end(l, *visits);
             if (f == FILLED_ALL)
-                add(b, tail);
+                add(b, tail_of(l));
             return f;
         }
         add_item(l, b, rec);
@@ -102,6 +110,8 @@ static int parse_frame(struct vg_lister *l)
 
 static int begin_text(struct vg_lister *l)
 {
+    if (vg_list_is_protobuf(l))
+        return vg_buf_append_slice(&l->text, l->head);
     int r = parse_frame(l);
     if (r < 0)
         return r;
@@ -126,6 +136,8 @@ static int begin_text(struct vg_lister *l)
 
 static int end_text(struct vg_lister *l)
 {
+    if (vg_list_is_protobuf(l))
+        return vg_buf_append_slice(&l->text, VG_PROTO_TAIL);
     if (l->writer) {
         vg_json_put_end_array(l->writer);
         vg_json_put_end_object(l->writer);
@@ -138,6 +150,10 @@ static int end_text(struct vg_lister *l)
 
 static int write_item(struct vg_lister *l, const struct vg_rec *rec)
 {
+    if (vg_list_is_protobuf(l)) {
+        l->n_sent++;
+        return vg_list_protobuf_item(l, rec);
+    }
     VG_AUTO(buf) json = {0};
     VG_AUTO(arena) arena;
     struct vg_obj_splice s;
@@ -180,7 +196,9 @@ static enum filled fill_text(struct vg_lister *l, uint32_t *visits)
 
 static bool is_slices(const struct vg_lister *l)
 {
-    return l->call->ask->media.type == VG_MEDIA_JSON && !l->call->ask->media.is_pretty;
+    const struct vg_media *m = &l->call->ask->media;
+    return m->type == VG_MEDIA_PROTOBUF ? l->is_all_kept
+                                        : m->type == VG_MEDIA_JSON && !m->is_pretty;
 }
 
 /* ---- to the socket ---- */
@@ -333,16 +351,17 @@ static void send_small_text(struct vg_lister *l)
 void vg_list_send(struct vg_lister *l)
 {
     const struct vg_media *m = &l->call->ask->media;
-    if (l->is_small && !is_slices(l)) {
+    if (l->is_small && !is_slices(l) && !vg_list_is_protobuf(l)) {
         send_small_text(l);
         return;
     }
-    uint64_t commas = l->n_items ? 1 : 0; /* sizing counted one for each item */
-    struct vg_head_opts opts = {.code = 200,
-                                .content_type = vg_media_content_type(m),
-                                .length = l->is_small ? l->head.n + l->n_bytes - commas + tail.n
-                                                      : VG_HTTP_STREAMED,
-                                .is_gzip = m->wants_gzip && !l->is_small};
+    /* Sizing counted one for each item. */
+    uint64_t commas = l->n_items && !vg_list_is_protobuf(l) ? 1 : 0;
+    struct vg_head_opts opts = {
+        .code = 200,
+        .content_type = vg_media_content_type(m),
+        .length = l->is_small ? l->head.n + l->n_bytes - commas + tail_of(l).n : VG_HTTP_STREAMED,
+        .is_gzip = m->wants_gzip && !l->is_small};
     int r = vg_respond_head_opts(l->call, &opts);
     if (r < 0) {
         vg_list_finish(l);

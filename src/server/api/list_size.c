@@ -19,19 +19,25 @@ void vg_list_cut(const struct vg_lister *l, struct vg_obj_splice *s, const struc
 
 /* ---- the head ---- */
 
-static int append_metadata(struct vg_lister *l, struct vg_buf *b)
+/* Of what follows the page; empty: nothing does. */
+static int make_token(struct vg_lister *l, struct vg_slice *ret)
+{
+    struct vg_obj_key next;
+    *ret = VG_SLICE_LIT("");
+    if (!l->has_more)
+        return 0;
+    int r = vg_obj_key_next(vg_obj_key_slice(&l->last), &next);
+    return r < 0 ? r
+                 : vg_continue_encode(&l->call->ask->arena, (int64_t)l->list_rev,
+                                      vg_obj_key_slice(&l->root), vg_obj_key_slice(&next), ret);
+}
+
+static int append_metadata(struct vg_lister *l, struct vg_slice token, struct vg_buf *b)
 {
     int r = vg_buf_printf(b, "\"metadata\":{\"resourceVersion\":\"%llu\"",
                           (unsigned long long)l->list_rev);
     if (r == 0 && l->has_more) {
-        struct vg_obj_key next;
-        struct vg_slice token;
-        r = vg_obj_key_next(vg_obj_key_slice(&l->last), &next);
-        if (r == 0)
-            r = vg_continue_encode(&l->call->ask->arena, (int64_t)l->list_rev,
-                                   vg_obj_key_slice(&l->root), vg_obj_key_slice(&next), &token);
-        if (r == 0)
-            r = vg_buf_printf(b, ",\"continue\":\"%.*s\"", VG_SLICE_ARG(token));
+        r = vg_buf_printf(b, ",\"continue\":\"%.*s\"", VG_SLICE_ARG(token));
         if (r == 0 && l->remaining)
             r = vg_buf_printf(b, ",\"remainingItemCount\":%llu", (unsigned long long)l->remaining);
     }
@@ -47,26 +53,24 @@ static int make_head(struct vg_lister *l)
                               : m->is_v1beta1 ? "meta.k8s.io/v1beta1"
                                               : "meta.k8s.io/v1";
     VG_AUTO(buf) b = {0};
-    int r = vg_buf_printf(&b, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",", kind, api_version);
+    struct vg_slice token;
+    int r = make_token(l, &token);
+    if (r == 0 && vg_list_is_protobuf(l))
+        return vg_list_protobuf_head(l, vg_slice_str(api_version), vg_slice_str(kind), token);
     if (r == 0)
-        r = append_metadata(l, &b);
+        r = vg_buf_printf(&b, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",", kind, api_version);
+    if (r == 0)
+        r = append_metadata(l, token, &b);
     if (r == 0)
         r = vg_buf_printf(&b, ",\"items\":[");
     return r < 0 ? r : vg_arena_keep(&l->call->ask->arena, vg_buf_slice(&b), &l->head);
 }
 
-static void sized(struct vg_lister *l)
+void vg_list_set_last(struct vg_lister *l, const struct vg_rec *rec)
 {
-    struct vg_api_status status;
-    if (make_head(l) < 0) {
-        vg_status_no_memory(&status);
-        vg_list_refuse(l, &status);
-        return;
-    }
-    l->left = l->has_more ? l->n_items : UINT64_MAX;
-    l->cursor = l->first;
-    l->at = 0;
-    vg_list_send(l);
+    struct vg_slice key = vg_rec_key(rec);
+    l->last.n = (uint32_t)key.n;
+    memcpy(l->last.bytes, key.p, key.n);
 }
 
 /* ---- the page ---- */
@@ -87,11 +91,41 @@ static void count_rest(struct vg_lister *l)
     l->remaining = l->opts.has_selector ? 0 : rest;
 }
 
-static void set_last(struct vg_lister *l, const struct vg_rec *rec)
+static void end_storage_page(struct vg_lister *l)
 {
-    struct vg_slice key = vg_rec_key(rec);
-    l->last.n = (uint32_t)key.n;
-    memcpy(l->last.bytes, key.p, key.n);
+    if (!l->limit)
+        return;
+    l->has_more = l->more_in_storage && l->hold->n;
+    if (l->has_more)
+        vg_list_set_last(l, l->hold->recs[l->hold->n - 1]);
+    l->remaining = l->has_more && !l->opts.has_selector && l->remaining > l->n_items
+                       ? l->remaining - l->n_items
+                       : 0;
+    l->more_in_storage = false;
+}
+
+void vg_list_sized(struct vg_lister *l)
+{
+    struct vg_api_status status;
+    if (l->is_from_storage)
+        end_storage_page(l);
+    else if (l->limit && l->n_items == l->limit)
+        count_rest(l);
+    l->is_small = l->n_bytes <= VG_GZIP_MIN && !l->more_in_storage;
+    if (make_head(l) < 0) {
+        vg_status_no_memory(&status);
+        vg_list_refuse(l, &status);
+        return;
+    }
+    l->left = l->has_more ? l->n_items : UINT64_MAX;
+    l->cursor = l->first;
+    l->at = 0;
+    if (l->is_paged) {
+        l->go_on = vg_list_send;
+        vg_list_read_again(l);
+    } else {
+        vg_list_send(l);
+    }
 }
 
 static bool is_enough(const struct vg_lister *l)
@@ -109,16 +143,13 @@ static void size_snapshot(struct vg_lister *l)
         l->n_items++;
         l->n_bytes += vg_obj_splice_size(&s) + 1;
         if (l->limit && l->n_items == l->limit)
-            set_last(l, rec);
+            vg_list_set_last(l, rec);
     }
     if (!is_enough(l) && visits == 0) {
         vg_list_post(l, size_snapshot);
         return;
     }
-    if (l->limit && l->n_items == l->limit)
-        count_rest(l);
-    l->is_small = l->n_bytes <= VG_GZIP_MIN;
-    sized(l);
+    vg_list_sized(l);
 }
 
 static void size_storage(struct vg_lister *l)
@@ -129,22 +160,14 @@ static void size_storage(struct vg_lister *l)
         vg_list_cut(l, &s, l->hold->recs[i]);
         l->n_bytes += vg_obj_splice_size(&s) + 1;
     }
-    if (l->limit) {
-        l->has_more = l->more_in_storage && l->hold->n;
-        if (l->has_more)
-            set_last(l, l->hold->recs[l->hold->n - 1]);
-        l->remaining = l->has_more && !l->opts.has_selector && l->remaining > l->n_items
-                           ? l->remaining - l->n_items
-                           : 0;
-        l->more_in_storage = false;
-    }
-    l->is_small = l->n_bytes <= VG_GZIP_MIN && !l->more_in_storage;
-    sized(l);
+    vg_list_sized(l);
 }
 
 void vg_list_size(struct vg_lister *l)
 {
-    if (l->is_from_storage)
+    if (vg_list_is_protobuf(l))
+        vg_list_size_protobuf(l);
+    else if (l->is_from_storage)
         size_storage(l);
     else
         size_snapshot(l);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "protobuf.h"
 #include "status_int.h"
 
 /* 64 clauses: kubectl sends three, browsers seven; what follows is not looked at. */
@@ -190,10 +191,12 @@ static bool use_type(const struct clause *c, struct vg_media *m)
         m->type = VG_MEDIA_JSON;
     else if (is(c->type, "application") && is(c->subtype, "yaml"))
         m->type = VG_MEDIA_YAML;
+    else if (is(c->type, "application") && is(c->subtype, "vnd.kubernetes.protobuf"))
+        m->type = VG_MEDIA_PROTOBUF;
     else
-        return false; /* protobuf: not served yet */
+        return false;
     /* A stream is asked for by name only where the type has one. */
-    return !c->stream.p || (is(c->stream, "watch") && m->type == VG_MEDIA_JSON);
+    return !c->stream.p || (is(c->stream, "watch") && m->type != VG_MEDIA_YAML);
 }
 
 static int refuse_shape(const struct vg_target *t, struct vg_arena *a, bool wants_list,
@@ -234,6 +237,7 @@ static int choose(const struct clause *v, size_t n, const struct vg_target *t,
             return VIGIL_E_UNSUPPORTED;
         }
         found.is_pretty |= is(v[i].pretty, "1");
+        found.is_pretty &= found.type != VG_MEDIA_PROTOBUF;
         *m = found;
         return 0;
     }
@@ -290,7 +294,7 @@ const char *vg_media_content_type(const struct vg_media *m)
     static const char *const types[] = {
         [VG_MEDIA_JSON] = "application/json",
         [VG_MEDIA_YAML] = "application/yaml",
-        [VG_MEDIA_PROTOBUF] = "application/vnd.kubernetes.protobuf",
+        [VG_MEDIA_PROTOBUF] = VG_PROTOBUF_TYPE,
     };
     return types[m->type];
 }

@@ -279,6 +279,8 @@ static void give_up(struct vg_api_call *call)
 
 static int relook(const struct vg_media *m, struct vg_slice json, struct vg_buf *out)
 {
+    if (m->type == VG_MEDIA_PROTOBUF)
+        return vg_protobuf_of_json(json, out);
     VG_AUTO(arena) arena;
     vg_arena_init(&arena, 0, 0);
     struct vg_json *root;
@@ -296,7 +298,7 @@ static void respond_json(struct vg_api_call *call, struct vg_head_opts *opts,
     const struct vg_media *m = &call->ask->media;
     int r;
     opts->content_type = vg_media_content_type(m);
-    if (m->type == VG_MEDIA_YAML || m->is_pretty) {
+    if (m->type != VG_MEDIA_JSON || m->is_pretty) {
         struct vg_buf other = {0};
         r = relook(m, vg_buf_slice(take_json), &other);
         vg_buf_done(take_json);
@@ -431,10 +433,26 @@ static void respond_spliced(struct vg_api_call *call, int code, const struct vg_
         vg_respond_json(call, code, &json);
 }
 
+static void respond_protobuf(struct vg_api_call *call, int code, struct vg_slice value, vg_rev rev)
+{
+    struct vg_buf body = {0};
+    struct vg_head_opts opts = {.code = code, .content_type = VG_PROTOBUF_TYPE};
+    if (vg_protobuf_of_value(value, rev, vg_media_protobuf_as(&call->ask->media), &body) == 0) {
+        send_buf(call, &opts, &body);
+        return;
+    }
+    vg_buf_done(&body);
+    give_up(call);
+}
+
 void vg_respond_object(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
 {
     struct vg_obj_header h;
     struct vg_obj_splice s;
+    if (call->ask->media.type == VG_MEDIA_PROTOBUF) {
+        respond_protobuf(call, code, vg_rec_value(rec), rev);
+        return;
+    }
     vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
     cut(&call->ask->media, &s, &h, rev);
     if (call->ask->media.type != VG_MEDIA_JSON || call->ask->media.is_pretty) {
@@ -455,6 +473,10 @@ void vg_respond_sealed(struct vg_api_call *call, int code, const struct vg_obj_s
 {
     struct vg_obj_header h;
     struct vg_obj_splice s;
+    if (call->ask->media.type == VG_MEDIA_PROTOBUF) {
+        respond_protobuf(call, code, vg_buf_slice(&sealed->value), rev);
+        return;
+    }
     vg_obj_header_read(vg_buf_slice(&sealed->header), vg_buf_slice(&sealed->value), &h);
     cut(&call->ask->media, &s, &h, rev);
     if (rev == 0) /* the revision is the slice that lies in the splice itself */

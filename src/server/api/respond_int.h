@@ -3,6 +3,7 @@
 #define VG_API_RESPOND_INT_H
 
 #include "api_int.h"
+#include "protobuf.h"
 
 struct vg_head_opts {
     int code;
@@ -28,6 +29,13 @@ void vg_call_answer_early(struct vg_api_call *call, const struct vg_api_status *
 /* Slices of an object as PartialObjectMetadata; they borrow from the splice and the record. */
 void vg_partial_splice(struct vg_obj_splice *s, const struct vg_obj_header *h, vg_rev rev,
                        bool is_v1beta1);
+/* What is made of an object when the media is protobuf. */
+static inline enum vg_protobuf_as vg_media_protobuf_as(const struct vg_media *m)
+{
+    return m->transform != VG_AS_PARTIAL ? VG_PROTOBUF_WHOLE
+           : m->is_v1beta1               ? VG_PROTOBUF_PARTIAL_V1BETA1
+                                         : VG_PROTOBUF_PARTIAL;
+}
 /* Pins records by their reference count. */
 struct vg_http_pin vg_rec_pin(const struct vg_rec *rec);
 /* For constants: nothing to hold. */

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "server/kinds/types.h"
+#include "server/schema/decode.h"
 #include "server/schema/gojson.h"
 #include "status_int.h"
 #include "update.h"
@@ -208,6 +210,11 @@ int vg_scale_write(const struct vg_kind *kind, const struct vg_rec *rec, vg_rev 
                            NULL);
     if (err == 0)
         err = vg_scale_tree(&a, kind, &of, rev, &scale);
+    if (err == 0)
+        err = vg_schema_arrange(
+            &a,
+            vg_schema_find(VG_SLICE_LIT("autoscaling"), VG_SLICE_LIT("v1"), VG_SLICE_LIT("Scale")),
+            &scale, &scale);
     return err < 0 ? err : vg_json_write(out, &scale, VG_JSON_ESCAPE_HTML);
 }
 

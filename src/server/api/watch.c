@@ -7,14 +7,46 @@
 
 /* ---- the sink ---- */
 
+/* The length before a frame of protobuf; a WebSocket's messages have their own. */
+#define LENGTH_BYTES 4u
+
+static int write_slices(struct vg_watch_call *w, const struct vg_slice *v, size_t n,
+                        const struct vg_http_pin *pin)
+{
+    if (VG_LIKELY(!w->is_without_length))
+        return vg_http_write(w->call->x, v, n, pin);
+    struct vg_slice own[VG_OBJ_SLICES_MAX];
+    memcpy(own, v, n * sizeof *own);
+    own[0] = vg_slice(own[0].p + LENGTH_BYTES, own[0].n - LENGTH_BYTES);
+    return vg_http_write(w->call->x, own, n, pin);
+}
+
 /* A bookmark is an empty object, of whatever form the watch has. */
 static bool is_bookmark(const struct vg_frame *f)
 {
     return vg_slice_has_prefix(f->splice.v[0], VG_SLICE_LIT("{\"type\":\"BOOKMARK\""));
 }
 
+/* The frame's JSON is the kind's own bookmark: what stands between the event's head and tail. */
+static int write_protobuf_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
+{
+    static const struct vg_slice head = VG_SLICE_LIT("{\"type\":\"BOOKMARK\",\"object\":");
+    VG_AUTO(buf) json = {0};
+    VG_AUTO(buf) body = {0};
+    struct vg_obj_splice s;
+    int r = vg_obj_splice_append(&json, &f->splice);
+    if (r == 0)
+        r = vg_protobuf_of_value(vg_slice(json.p + head.n, json.n - head.n - strlen("}\n")), 0,
+                                 (enum vg_protobuf_as)(w->form - VG_FORM_PROTOBUF), &body);
+    if (r == 0)
+        r = vg_protobuf_frame(&s, "BOOKMARK", vg_buf_slice(&body));
+    return r < 0 ? r : write_slices(w, s.v, s.n, NULL);
+}
+
 static int write_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
 {
+    if (w->form >= VG_FORM_PROTOBUF)
+        return write_protobuf_bookmark(w, f);
 #define PARTIAL                                                                                    \
     "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":"
     static const struct vg_slice heads[VG_FORMS] = {
@@ -41,7 +73,7 @@ static int on_write(struct vg_sink *sink, const struct vg_frame *f)
         r = write_bookmark(w, f);
     } else {
         struct vg_http_pin pin = {f->block, f->ref, f->unref};
-        r = vg_http_write(w->call->x, f->splice.v, f->splice.n, f->block ? &pin : NULL);
+        r = write_slices(w, f->splice.v, f->splice.n, f->block ? &pin : NULL);
     }
     size_t size = vg_frame_size(f);
     struct vg_watch_count *counts = w->call->loop->counts;
@@ -76,17 +108,34 @@ static void on_live(struct vg_sink *sink)
     vg_watch_settle(VG_CONTAINER_OF(sink, struct vg_watch_call, sink));
 }
 
-void vg_watch_write_error(struct vg_api_call *call, const struct vg_api_status *status)
+static int write_json_error(struct vg_api_call *call, struct vg_slice status)
 {
-    VG_AUTO(buf) b = {0};
-    int r = vg_buf_printf(&b, "{\"type\":\"ERROR\",\"object\":");
+    struct vg_slice v[] = {VG_SLICE_LIT("{\"type\":\"ERROR\",\"object\":"), status,
+                           VG_SLICE_LIT("}\n")};
+    return vg_http_write(call->x, v, VG_ARRAY_LEN(v), NULL);
+}
+
+static int write_protobuf_error(struct vg_api_call *call, bool is_without_length,
+                                struct vg_slice status)
+{
+    VG_AUTO(buf) body = {0};
+    struct vg_watch_call w = {.call = call, .is_without_length = is_without_length};
+    struct vg_obj_splice s;
+    int r = vg_protobuf_of_json(status, &body);
     if (r == 0)
-        r = vg_api_status_write(&b, status);
-    if (r == 0)
-        r = vg_buf_append(&b, "}\n", 2);
-    struct vg_slice text = vg_buf_slice(&b);
-    if (r == 0)
-        r = vg_http_write(call->x, &text, 1, NULL);
+        r = vg_protobuf_frame(&s, "ERROR", vg_buf_slice(&body));
+    return r < 0 ? r : write_slices(&w, s.v, s.n, NULL);
+}
+
+void vg_watch_write_error(struct vg_api_call *call, uint32_t form, bool is_without_length,
+                          const struct vg_api_status *status)
+{
+    VG_AUTO(buf) json = {0};
+    int r = vg_api_status_write(&json, status);
+    if (r == 0 && form >= VG_FORM_PROTOBUF)
+        r = write_protobuf_error(call, is_without_length, vg_buf_slice(&json));
+    else if (r == 0)
+        r = write_json_error(call, vg_buf_slice(&json));
     if (r < 0)
         vg_http_abort(call->x);
 }
@@ -118,10 +167,10 @@ static void on_end(struct vg_sink *sink, enum vg_watch_end why, uint64_t oldest)
     w->w = NULL;
     if (why == VG_END_EXPIRED) {
         vg_watch_say_expired(&a, w->kind, w->after, oldest, &status);
-        vg_watch_write_error(call, &status);
+        vg_watch_write_error(call, w->form, w->is_without_length, &status);
     } else if (why == VG_END_INTERNAL) {
         vg_status_internal(&a, &status, "the watch cannot go on");
-        vg_watch_write_error(call, &status);
+        vg_watch_write_error(call, w->form, w->is_without_length, &status);
     }
     if (why == VG_END_STALLED || why == VG_END_PINNED) {
         vg_api_count_terminated(call->loop->api->counters, vg_kind_index(w->kind));

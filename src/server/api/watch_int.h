@@ -19,7 +19,8 @@ struct vg_watch_call {
     uint8_t scope; /* enum vg_watch_scope */
     bool is_full : 1;
     bool is_settled : 1;
-    bool is_list : 1; /* begins with a state whose end is marked */
+    bool is_without_length : 1; /* protobuf in messages of a WebSocket */
+    bool is_list : 1;           /* begins with a state whose end is marked */
 };
 
 /* For struct vg_watch_call.sink, and for its call. */
@@ -28,8 +29,9 @@ extern const struct vg_api_op vg_watch_op;
 
 /* The initial phase is over. */
 void vg_watch_settle(struct vg_watch_call *w);
-/* {"type":"ERROR","object":STATUS}, the last event. */
-void vg_watch_write_error(struct vg_api_call *call, const struct vg_api_status *status);
+/* {"type":"ERROR","object":STATUS}, the last event, as the form of the watch has it. */
+void vg_watch_write_error(struct vg_api_call *call, uint32_t form, bool is_without_length,
+                          const struct vg_api_status *status);
 /* 410, as it is said of a kind. */
 void vg_watch_say_expired(struct vg_arena *a, const struct vg_kind *kind, vg_rev after,
                           vg_rev oldest, struct vg_api_status *ret);

@@ -40,10 +40,26 @@ static void refuse(struct starting *s, const struct vg_api_status *status)
     vg_respond_status(s->call, status);
 }
 
+static uint8_t form_of(const struct vg_media *m)
+{
+    if (m->type == VG_MEDIA_PROTOBUF)
+        return (uint8_t)(VG_FORM_PROTOBUF + vg_media_protobuf_as(m));
+    return m->transform != VG_AS_PARTIAL ? 0
+           : m->is_v1beta1               ? VG_FORM_PARTIAL_V1BETA1
+                                         : VG_FORM_PARTIAL;
+}
+
+static bool is_without_length(const struct vg_api_call *call)
+{
+    return call->ask->media.type == VG_MEDIA_PROTOBUF && vg_http_request(call->x)->wants_websocket;
+}
+
 static int open_stream(struct vg_api_call *call)
 {
+    bool is_protobuf = call->ask->media.type == VG_MEDIA_PROTOBUF;
     struct vg_head_opts opts = {.code = 200,
-                                .content_type = "application/json",
+                                .content_type =
+                                    is_protobuf ? VG_PROTOBUF_STREAM : "application/json",
                                 .length = VG_HTTP_STREAMED,
                                 .is_watch = true};
     if (!vg_http_request(call->x)->wants_websocket)
@@ -52,7 +68,7 @@ static int open_stream(struct vg_api_call *call)
         return VIGIL_E_CANCELED;
     call->is_answered = true;
     call->status_code = 101;
-    return vg_http_accept_websocket(call->x, NULL, false);
+    return vg_http_accept_websocket(call->x, NULL, is_protobuf);
 }
 
 /* The stream consists of this error, or of nothing. */
@@ -63,7 +79,7 @@ static void end_at_once(struct starting *s, const struct vg_api_status *status)
     call->op = NULL;
     if (open_stream(call) == 0) {
         if (status)
-            vg_watch_write_error(call, status);
+            vg_watch_write_error(call, form_of(&call->ask->media), is_without_length(call), status);
         vg_http_end(call->x);
     }
     vg_call_finish(call);
@@ -78,9 +94,8 @@ static struct vg_watch_call *watch_new(struct starting *s)
     w->call = s->call;
     w->kind = s->call->ask->target->kind;
     w->after = s->rev;
-    const struct vg_media *m = &s->call->ask->media;
-    if (m->transform == VG_AS_PARTIAL)
-        w->form = m->is_v1beta1 ? VG_FORM_PARTIAL_V1BETA1 : VG_FORM_PARTIAL;
+    w->form = form_of(&s->call->ask->media);
+    w->is_without_length = is_without_length(s->call);
     w->is_list = s->opts.send_initial == VG_TRI_TRUE;
     w->scope = s->opts.is_name_pinned       ? VG_SCOPE_RESOURCE
                : s->call->ask->target->ns.n ? VG_SCOPE_NAMESPACE

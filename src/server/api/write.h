@@ -53,9 +53,9 @@ struct vg_body {
     struct vg_json *root; /* an object: decoded and defaulted */
     struct vg_meta meta;
 };
-/* The request's body as an object of a type: JSON or YAML by its Content-Type. What is wrong in a
- * harmless way is warned of, or refused, as the mode says. 0, or VIGIL_E_INVALID with the Status
- * (400, 415). */
+/* The request's body as an object of a type: JSON, YAML or protobuf by its Content-Type. What is
+ * wrong in a harmless way is warned of, or refused, as the mode says. 0, or VIGIL_E_INVALID with
+ * the Status (400, 415). */
 VG_CHECK int vg_body_read(struct vg_api_call *call, const struct vg_body_type *type,
                           enum vg_fields_mode mode, struct vg_body *ret,
                           struct vg_api_status *ret_status);
@@ -66,14 +66,20 @@ VG_CHECK int vg_body_check(struct vg_arena *a, struct vg_json *root,
                            const struct vg_body_type *type, struct vg_json *unknown,
                            struct vg_body *ret, struct vg_status *reterr_status);
 enum vg_body_format { VG_BODY_JSON, VG_BODY_YAML, VG_BODY_PROTOBUF };
-/* By the Content-Type; missing is JSON. 0: JSON or YAML; VIGIL_E_INVALID with the 415. */
+/* By the Content-Type; missing is JSON. 0; VIGIL_E_INVALID with the 415. */
 VG_CHECK int vg_body_format(struct vg_api_call *call, enum vg_body_format *ret,
                             struct vg_api_status *ret_status);
-/* Text as a tree. 0; VIGIL_E_INVALID with a sentence as the original has it; -ENOMEM. dups may be
- * NULL: the last wins. */
+/* JSON or YAML as a tree. 0; VIGIL_E_INVALID with a sentence as the original has it; -ENOMEM. dups
+ * may be NULL: the last wins. */
 VG_CHECK int vg_body_parse(struct vg_api_loop *l, struct vg_arena *a, struct vg_slice text,
                            enum vg_body_format format, struct vg_json_dups *dups,
                            struct vg_json **ret, struct vg_status *reterr_status);
+/* A message as a tree, which borrows from the body. 0; VIGIL_E_INVALID with a sentence; -ENOMEM. */
+struct vg_proto_envelope;
+struct vg_schema_type;
+VG_CHECK int vg_body_of_protobuf(struct vg_arena *a, const struct vg_proto_envelope *x,
+                                 const struct vg_schema_type *type, struct vg_json **ret,
+                                 struct vg_status *reterr_status);
 /* The type and subtype of a Content-Type without parameters, lower case, in buf. False: malformed.
  */
 #define VG_MEDIA_TYPE_MAX 128u

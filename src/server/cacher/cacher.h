@@ -44,6 +44,13 @@ struct vg_cache_kind {
  * show. Thread: any. */
 typedef int vg_cache_form_fn(void *arg, uint32_t form, const struct vg_rec *rec, vg_rev rev,
                              struct vg_buf *out);
+/* The same content where it is kept with the record for as long as that lives; empty: it is not.
+ * again: it is part of a state, which others will ask for too: worth keeping. Thread: any. */
+typedef struct vg_slice vg_cache_kept_fn(void *arg, uint32_t form, const struct vg_rec *rec,
+                                         bool again);
+/* A frame around a body of a form, for forms that are not JSON. 0; negative: it cannot be. */
+typedef int vg_cache_frame_fn(void *arg, uint32_t form, enum vg_obj_change change,
+                              struct vg_slice body, struct vg_obj_splice *ret);
 
 struct vg_cacher_opts {
     struct vg_storage *storage;
@@ -52,6 +59,8 @@ struct vg_cacher_opts {
     const struct vg_cache_kind *kinds; /* borrowed for the cacher's life */
     size_t n_kinds;
     vg_cache_form_fn *make_form;
+    vg_cache_kept_fn *kept_form;   /* NULL: nothing is kept */
+    vg_cache_frame_fn *frame_form; /* NULL: all forms are JSON */
     void *form_arg;
     size_t form_bytes_max; /* of kept forms; 0 = 64 MiB */
     /* The hot tail, per kind; 0 = the default. */
@@ -209,7 +218,7 @@ void vg_cacher_kind_stats(struct vg_cacher *c, size_t kind, struct vg_cache_kind
 struct vg_cache_kind_numbers {
     size_t objects, events;
     uint64_t object_bytes; /* of the objects as stored, without keys and headers */
-    uint64_t received; /* changes since the start, with those that the start read back */
+    uint64_t received;     /* changes since the start, with those that the start read back */
     uint64_t grown, shrunk;
     uint64_t digests, digest_failures; /* comparisons with storage */
 };

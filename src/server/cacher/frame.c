@@ -121,6 +121,26 @@ static int make_form(void *arg, uint32_t id, struct vg_buf *out)
     return m->c->opts.make_form(m->c->opts.form_arg, m->form, m->rec, m->rev, out);
 }
 
+/* Around a body that lies in `block`. */
+static int frame_body(struct vg_cacher *c, enum vg_obj_change change, uint32_t form,
+                      struct vg_slice body, struct vg_frame *own)
+{
+    if (c->opts.frame_form)
+        return c->opts.frame_form(c->opts.form_arg, form, change, body, &own->splice);
+    vg_obj_splice_frame_of(&own->splice, change, body);
+    return 0;
+}
+
+/* What is there now, if it is kept with its record. */
+static bool has_kept(struct vg_cacher *c, const struct vg_told *t, enum vg_obj_change change,
+                     uint32_t form, struct vg_slice *ret)
+{
+    if (!c->opts.kept_form || change == VG_OBJ_DELETED)
+        return false;
+    *ret = c->opts.kept_form(c->opts.form_arg, form, t->rec, t->change == NULL);
+    return ret->n > 0;
+}
+
 /* A change has two contents: what is there now, and what was there before. */
 static int form_frame(struct vg_cacher *c, struct vg_told *t, enum vg_obj_change change,
                       uint32_t form, struct vg_frame *own)
@@ -129,18 +149,29 @@ static int form_frame(struct vg_cacher *c, struct vg_told *t, enum vg_obj_change
     struct making m = {c, is_delete ? t->prev : t->rec, t->rev, form};
     struct vg_forms alone = {NULL};
     const struct vg_form_body *body;
+    struct vg_slice kept;
+    int r;
     if (!c->opts.make_form)
         return VIGIL_E_UNSUPPORTED;
-    int r = vg_forms_get(t->change ? &t->change->forms : &alone, &c->forms, form * 2 + is_delete,
-                         make_form, &m, &body);
+    if (has_kept(c, t, change, form, &kept)) {
+        r = frame_body(c, change, form, kept, own);
+        own->block = r < 0 ? NULL : vg_rec_ref(t->rec);
+        own->ref = ref_rec;
+        own->unref = unref_rec;
+        return r < 0 ? r : 1;
+    }
+    r = vg_forms_get(t->change ? &t->change->forms : &alone, &c->forms, form * 2 + is_delete,
+                     make_form, &m, &body);
     vg_forms_done(&alone);
     if (r <= 0)
         return r;
-    vg_obj_splice_frame_of(&own->splice, change, vg_form_body_slice(body));
     own->block = body;
     own->ref = ref_body;
     own->unref = unref_body;
-    return 1;
+    r = frame_body(c, change, form, vg_form_body_slice(body), own);
+    if (r < 0)
+        vg_frame_done(own);
+    return r < 0 ? r : 1;
 }
 
 int vg_told_frame(struct vg_cacher *c, struct vg_told *t, enum vg_obj_change change, uint32_t form,

@@ -84,6 +84,8 @@ static int open_cacher(struct vg_daemon *d, struct vg_status *reterr_status)
     struct vg_cacher_opts o = {.storage = d->storage,
                                .log = vg_daemon_logger(d, VG_LOG_CACHER),
                                .make_form = vg_api_make_form,
+                               .kept_form = vg_api_kept_form,
+                               .frame_form = vg_api_frame_form,
                                .window_ms = d->config->watch_cache_window_ms,
                                .stall_ms = d->config->stall_ms};
     int r = vg_cache_sizes_read(d->config, d->uncached, reterr_status);

@@ -28,14 +28,22 @@ static uint64_t read_fixed(const char *p, unsigned n)
     return v;
 }
 
+/* Why there is no number at p, in Go's words. */
+static int refuse_varint(const char *p, const char *end, struct vg_status *reterr_status)
+{
+    return vg_fail(reterr_status, VIGIL_E_INVALID,
+                   end - p < 10 ? "unexpected EOF" : "proto: integer overflow");
+}
+
 static int take_body(const char **p, const char *end, struct vg_proto_seen *x,
                      struct vg_status *reterr_status)
 {
     unsigned n = x->wire == VG_PROTO_FIXED64 ? 8 : 4;
+    const char *begin = *p;
     switch (x->wire) {
     case VG_PROTO_VARINT:
         if (!vg_proto_take_varint(p, end, &x->v))
-            return vg_fail(reterr_status, VIGIL_E_INVALID, "proto: bad varint");
+            return refuse_varint(begin, end, reterr_status);
         return 1;
     case VG_PROTO_FIXED64:
     case VG_PROTO_FIXED32:
@@ -46,7 +54,7 @@ static int take_body(const char **p, const char *end, struct vg_proto_seen *x,
         return 1;
     case VG_PROTO_BYTES:
         if (!vg_proto_take_varint(p, end, &x->v))
-            return vg_fail(reterr_status, VIGIL_E_INVALID, "proto: bad varint");
+            return refuse_varint(begin, end, reterr_status);
         if (x->v > (uint64_t)(end - *p))
             return vg_fail(reterr_status, VIGIL_E_INVALID, "unexpected EOF");
         x->p = *p;
@@ -61,8 +69,9 @@ int vg_proto_take_long(const char **p, const char *end, unsigned *ret_number,
                        struct vg_proto_seen *ret, struct vg_status *reterr_status)
 {
     uint64_t tag;
+    const char *begin = *p;
     if (!vg_proto_take_varint(p, end, &tag))
-        return vg_fail(reterr_status, VIGIL_E_INVALID, "proto: bad varint");
+        return refuse_varint(begin, end, reterr_status);
     if (tag >> 3 == 0 || tag >> 3 > INT32_MAX)
         return vg_fail(reterr_status, VIGIL_E_INVALID, "proto: illegal tag %d (wire type %d)",
                        (int)(tag >> 3), (int)(tag & 7));

@@ -94,9 +94,23 @@ struct vg_rec *vg_rec_unref(const struct vg_rec *rec)
     struct vg_rec *r = (struct vg_rec *)rec;
     if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_release) == 1) {
         (void)atomic_load_explicit(&r->refs, memory_order_acquire); /* as a fence; TSan sees it */
+        struct vg_rec_hung *hung = vg_rec_hung(r);
+        if (hung)
+            hung->free(hung);
         vg_free(r);
     }
     return NULL;
+}
+
+struct vg_rec_hung *vg_rec_hang(const struct vg_rec *rec, struct vg_rec_hung *take_hung)
+{
+    struct vg_rec *r = (struct vg_rec *)rec; /* as the count, no part of what is sealed */
+    struct vg_rec_hung *there = NULL;
+    if (atomic_compare_exchange_strong_explicit(&r->hung, &there, take_hung, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return take_hung;
+    take_hung->free(take_hung);
+    return there;
 }
 
 static size_t body_len(const struct vg_rec *r)

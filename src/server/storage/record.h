@@ -19,6 +19,11 @@ typedef uint64_t vg_rev;
 
 enum vg_rec_op { VG_REC_PUT = 1, VG_REC_DELETE = 2 };
 
+/* Something that others make of a sealed record and keep with it; the first member of theirs. */
+struct vg_rec_hung {
+    void (*free)(struct vg_rec_hung *hung); /* the record is going; any thread */
+};
+
 struct vg_rec {
     _Atomic uint32_t refs;
     uint16_t key_len;
@@ -33,7 +38,8 @@ struct vg_rec {
     uint64_t version;   /* puts since create, 1 for the first; 0 in a delete */
     int64_t time_ms;    /* wall clock at commit */
     int64_t expires_ms; /* wall clock; 0 = never */
-    char bytes[];       /* key, header, value */
+    _Atomic(struct vg_rec_hung *) hung; /* NULL: nothing; set once, never part of what is stored */
+    char bytes[];                       /* key, header, value */
 };
 
 /* An unsealed record with one reference, the bytes copied. -ENOMEM, VIGIL_E_KEY_INVALID,
@@ -67,6 +73,15 @@ static inline bool vg_rec_is_delete(const struct vg_rec *r)
 {
     return r->op == VG_REC_DELETE;
 }
+
+/* What hangs on it; NULL: nothing. It lies as long as the record does. Thread: any. */
+static inline struct vg_rec_hung *vg_rec_hung(const struct vg_rec *r)
+{
+    return atomic_load_explicit(&r->hung, memory_order_acquire);
+}
+/* Hang it on the record, unless something hangs there already: then take_hung is freed. What hangs
+ * there now. Thread: any. */
+struct vg_rec_hung *vg_rec_hang(const struct vg_rec *rec, struct vg_rec_hung *take_hung);
 
 /* The encoded form: VG_REC_ENCODED_HEAD bytes, then key, header, value. */
 #define VG_REC_ENCODED_HEAD ((size_t)80)
