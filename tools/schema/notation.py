@@ -23,7 +23,7 @@ GO = {
 }
 SCHEMA_OF_SCHEMAS = 'JSONSchemaProps'  # what the schema-or-* values hold
 ATTRIBUTES = {'required': 'REQUIRED', 'omitzero': 'OMIT_ZERO', 'set': 'LIST_SET',
-              'atomic': 'ATOMIC', 'map-atomic': 'ATOMIC', 'map-granular': None, 'merge': 'MERGE', 'replace': 'REPLACE',
+              'atomic': 'ATOMIC', 'map-atomic': 'ATOMIC', 'map-granular': 'GRANULAR', 'merge': 'MERGE', 'replace': 'REPLACE',
               'retainKeys': 'RETAIN_KEYS'}
 
 

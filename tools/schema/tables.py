@@ -37,7 +37,7 @@ class Writer:
     def type(self, t):
         rows = []
         for f, part in t.fields:
-            flags = '|'.join('VG_SCHEMA_' + x for x in sorted(f.flags - {'REPLACE'})) or '0'
+            flags = '|'.join('VG_SCHEMA_' + x for x in sorted(f.flags)) or '0'
             of = f'&types[{f.type.id}]' if f.type else 'NULL'
             rows.append(f'{{{quote(f.name)}, {of}, {self.more(f)}, {f.number}, {len(f.name)}, {part}, '
                         f'VG_SCHEMA_{f.value}, VG_SCHEMA_{f.shape}, {flags}, {quote((f.name + chr(34))[:8])}}}')
@@ -119,11 +119,25 @@ def write(out, reader, types):
     for row in rows:
         w.line(f'    {row},')
     w.line('};\n')
-    w.line('static const struct { const char *group, *version; unsigned first, n; } scopes[] = {')
+    w.line('static const struct vg_schema_scope scopes[] = {')
     for s in sorted(reader.scopes, key=lambda s: (s.group, s.version)):
         ids = [t.id for t in s.types.values()]
         w.line(f'    {{{quote(s.group)}, {quote(s.version)}, {min(ids)}, {len(ids)}}},')
     w.line('''};
+
+const struct vg_schema_type *vg_schema_types(size_t *ret_n)
+{
+    *ret_n = sizeof types / sizeof *types;
+    return types;
+}
+
+const struct vg_schema_scope *vg_schema_scope(const struct vg_schema_type *type)
+{
+    const struct vg_schema_scope *s = scopes;
+    while ((size_t)(type - types) >= s->first + s->n)
+        s++;
+    return s;
+}
 
 const struct vg_schema_type *vg_schema_find(struct vg_slice group, struct vg_slice version,
                                             struct vg_slice name)

@@ -110,10 +110,9 @@ static const struct operation on_object[] = {
      WITH(write_parameters)},
 };
 
-/* Strategic merge patches are taken too. They are not declared, because kubectl would then merge by
- * these schemas, which know no merge keys below spec; so it merges by what it knows itself. */
 static const char *const patch_types[] = {"application/json-patch+json",
-                                          "application/merge-patch+json"};
+                                          "application/merge-patch+json",
+                                          "application/strategic-merge-patch+json"};
 static const char *const any_type[] = {"*/*"};
 static const char *const answer_types[] = {"application/json", "application/yaml"};
 
@@ -177,7 +176,7 @@ static void body_definition(char ret[VG_OPENAPI_NAME_MAX], const struct operatio
                             const struct vg_kind *kind)
 {
     if (o->body == OBJECT_BODY)
-        vg_openapi_definition(ret, kind, kind->kind);
+        vg_openapi_definition(ret, kind->group, kind->version, kind->kind);
     else
         snprintf(ret, VG_OPENAPI_NAME_MAX, VG_OPENAPI_META "%s",
                  o->body == PATCH_BODY ? "Patch" : "DeleteOptions");
@@ -231,7 +230,7 @@ static void put_responses(struct vg_openapi_writer *w, const struct operation *o
     if (o->answer == STATUS_ANSWER)
         snprintf(definition, sizeof definition, VG_OPENAPI_META "Status");
     else
-        vg_openapi_definition(definition, kind,
+        vg_openapi_definition(definition, kind->group, kind->version,
                               o->answer == LIST_ANSWER ? kind->list_kind : kind->kind);
     vg_openapi_begin_object(w, "responses");
     put_response(w, "200", "OK", definition);

@@ -15,6 +15,8 @@ enum value_type {
     MESSAGE,  /* one object */
     MESSAGES, /* repeated, from an array */
     MAP,      /* a message that holds pairs in field `pairs` */
+    ANYS,     /* repeated Any {string yaml = 2}, from an array */
+    DEFAULT,  /* DefaultType {double number = 1; bool boolean = 2; string string = 3} */
     TYPE_V2,  /* message TypeItem {repeated string value = 1} from one string */
 };
 
@@ -41,7 +43,7 @@ struct message {
 
 /* ---- the wire ---- */
 
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
+enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2 };
 
 static int put_varint(struct vg_buf *out, uint64_t v)
 {
@@ -119,19 +121,24 @@ static int put_map(struct vg_buf *out, const struct field *f, const struct vg_js
     return err < 0 ? err : close_field(out, start, f->number);
 }
 
-/* NamedAny {name = 1; Any value = 2 {string yaml = 2}}. */
-static int put_extension(struct vg_buf *out, unsigned number, const struct vg_json_member *member)
+/* Any {string yaml = 2}, as the field `number`. */
+static int put_any(struct vg_buf *out, unsigned number, const struct vg_json *value)
 {
     VG_AUTO(buf) yaml = {0};
-    int err = vg_json_write(&yaml, &member->value, 0);
+    int err = vg_json_write(&yaml, value, 0);
     size_t start = out->n;
     if (err == 0)
-        err = put_bytes(out, 1, vg_json_key(member));
-    size_t any = out->n;
-    if (err == 0)
         err = put_bytes(out, 2, vg_buf_slice(&yaml));
+    return err < 0 ? err : close_field(out, start, number);
+}
+
+/* NamedAny {name = 1; Any value = 2}. */
+static int put_extension(struct vg_buf *out, unsigned number, const struct vg_json_member *member)
+{
+    size_t start = out->n;
+    int err = put_bytes(out, 1, vg_json_key(member));
     if (err == 0)
-        err = close_field(out, any, 2);
+        err = put_any(out, 2, &member->value);
     return err < 0 ? err : close_field(out, start, number);
 }
 
@@ -141,6 +148,7 @@ static int put_items(struct vg_buf *out, const struct field *f, const struct vg_
     VG_JSON_FOREACH_ITEM (item, value) {
         if (err == 0)
             err = f->type == STRINGS ? put_bytes(out, f->number, vg_json_text(item))
+                  : f->type == ANYS  ? put_any(out, f->number, item)
                                      : put_wrapped(out, f->number, f->of, item);
     }
     return err;
@@ -150,6 +158,24 @@ static int put_bool(struct vg_buf *out, const struct field *f, const struct vg_j
 {
     int err = put_tag(out, f->number, WIRE_VARINT);
     return err < 0 ? err : put_varint(out, vg_json_is_true(value));
+}
+
+/* An object or list has no place in it: an empty message then, as the original has it. */
+static int put_default(struct vg_buf *out, const struct field *f, const struct vg_json *value)
+{
+    size_t start = out->n;
+    int err = 0;
+    double number = 0;
+    if (vg_json_is(value, VG_JSON_STRING)) {
+        err = put_bytes(out, 3, vg_json_text(value));
+    } else if (vg_json_is(value, VG_JSON_BOOL)) {
+        err = put_tag(out, 2, WIRE_VARINT);
+        err = err < 0 ? err : put_varint(out, vg_json_is_true(value));
+    } else if (vg_json_to_double(value, &number) == 0) {
+        err = put_tag(out, 1, WIRE_64);
+        err = err < 0 ? err : vg_buf_append(out, &number, sizeof number);
+    }
+    return err < 0 ? err : close_field(out, start, f->number);
 }
 
 static int put_type_v2(struct vg_buf *out, const struct field *f, const struct vg_json *value)
@@ -167,12 +193,15 @@ static int put_field(struct vg_buf *out, const struct field *f, const struct vg_
     case BOOL:
         return put_bool(out, f, value);
     case STRINGS:
+    case ANYS:
     case MESSAGES:
         return put_items(out, f, value);
     case MESSAGE:
         return put_wrapped(out, f->number, f->of, value);
     case MAP:
         return put_map(out, f, value);
+    case DEFAULT:
+        return put_default(out, f, value);
     case TYPE_V2:
         return put_type_v2(out, f, value);
     }
@@ -216,6 +245,8 @@ static int put_message(struct vg_buf *out, const struct message *m, const struct
 #define TEXT(key_, number_) {ROW(key_, number_, STRING)}
 #define FLAG(key_, number_) {ROW(key_, number_, BOOL)}
 #define TEXTS(key_, number_) {ROW(key_, number_, STRINGS)}
+#define VALUES(key_, number_) {ROW(key_, number_, ANYS)}
+#define DEFAULT_VALUE(key_, number_) {ROW(key_, number_, DEFAULT)}
 #define TYPE(key_, number_) {ROW(key_, number_, TYPE_V2)}
 #define ONE(key_, number_, of_) {ROW(key_, number_, MESSAGE), .of = &of_}
 #define MANY(key_, number_, of_) {ROW(key_, number_, MESSAGES), .of = &of_}
@@ -250,6 +281,7 @@ static const struct field v2_schema_fields[] = {
     TEXT("format", 2),
     TEXT("description", 4),
     TEXTS("required", 19),
+    VALUES("enum", 20),
     ONE("additionalProperties", 21, v2_schema_item),
     TYPE("type", 22),
     ONE("items", 23, v2_schema_item),
@@ -339,11 +371,15 @@ static const struct message v3_item = {.choose = choose_v3_item};
 
 static const struct field v3_schema_fields[] = {
     FLAG("uniqueItems", 20),
+    TEXTS("required", 23),
+    VALUES("enum", 24),
     TEXT("type", 25),
     MANY("allOf", 26, v3_schema_or_ref),
+    MANY("oneOf", 27, v3_schema_or_ref),
     ONE("items", 30, v3_item),
     PAIRS("properties", 31, 1, v3_schema_or_ref),
     ONE("additionalProperties", 32, v3_item),
+    DEFAULT_VALUE("default", 33),
     TEXT("description", 34),
     TEXT("format", 35),
 };

@@ -1,316 +1,371 @@
-/* openapi_schema.c - definitions: the kinds, their lists, and what all kinds have in common. */
+/* openapi_schema.c - definitions: the types of the kinds, with what clients ask of them: required
+ * fields, formats, enumerations, how lists and maps are merged. By the tables of types alone. Only
+ * what the kinds of a document lead to is in it. 3.0 also tells defaults. */
 #include <stdio.h>
 
 #include "openapi_write.h"
-#include "server/schema/schema.h"
+#include "server/kinds/types.h"
 
-enum member_type {
-    VG_MEMBER_OBJECT,  /* of any content */
-    VG_MEMBER_OBJECTS, /* a list of those */
-    VG_MEMBER_STRING,
-    VG_MEMBER_INTEGER,
-    VG_MEMBER_BOOLEAN,
-    VG_MEMBER_STRINGS,    /* a list */
-    VG_MEMBER_STRING_MAP, /* also of bytes in base64 */
-    VG_MEMBER_TIME,
+#define META VG_OPENAPI_META
+#define EXTENSIONS "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+
+/* Values that are definitions of their own; `oneof` is what 3.0 says instead of a type. */
+static const struct value {
+    const char *definition, *type, *format, *about;
+    const char *oneof[2];
+} values[] = {
+    [VG_SCHEMA_QUANTITY] = {"io.k8s.apimachinery.pkg.api.resource.Quantity",
+                            "string",
+                            NULL,
+                            "An amount with a suffix: 100m, 2Gi.",
+                            {"string", "number"}},
+    [VG_SCHEMA_INT_OR_STRING] = {"io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+                                 "string",
+                                 "int-or-string",
+                                 "A number, or a text that names or scales one.",
+                                 {"integer", "string"}},
+    [VG_SCHEMA_TIME] = {META "Time", "string", "date-time", "A time in RFC 3339."},
+    [VG_SCHEMA_MICRO_TIME] = {META "MicroTime", "string", "date-time",
+                              "A time in RFC 3339 with six digits after the seconds."},
+    [VG_SCHEMA_RAW] = {"io.k8s.apimachinery.pkg.runtime.RawExtension", "object", NULL,
+                       "An object of any kind."},
+    [VG_SCHEMA_FIELDS] = {META "FieldsV1", "object", NULL, "A set of fields, as a tree."},
+    [VG_SCHEMA_JSON] = {EXTENSIONS "JSON", NULL, NULL, "Any value."},
+    [VG_SCHEMA_OR_ARRAY] = {EXTENSIONS "JSONSchemaPropsOrArray", NULL, NULL,
+                            "A schema, or a list of them."},
+    [VG_SCHEMA_OR_BOOL] = {EXTENSIONS "JSONSchemaPropsOrBool", NULL, NULL,
+                           "A schema, or true or false."},
+    [VG_SCHEMA_OR_STRINGS] = {EXTENSIONS "JSONSchemaPropsOrStringArray", NULL, NULL,
+                              "A schema, or a list of names."},
+    [VG_SCHEMA_TYPE] = {NULL},
 };
-struct member {
-    const char *name;
-    enum member_type type;
-    const char *about;
-};
 
-/* A property whose type is a definition, or which kubectl merges by a key, says so beside what a
- * member says. */
-struct property {
-    struct member member;
-    const char *ref;       /* of the value, or of the items when type is OBJECTS; NULL: none */
-    const char *merge_key; /* of a list's items; "" merges plain values */
-};
+/* ---- which types ---- */
 
-struct definition {
-    const char *name, *about;
-    const struct property *v;
-    size_t n;
-};
-
-/* ---- types ---- */
-
-static void put_type(struct vg_openapi_writer *w, const char *type)
+static void mark(struct vg_openapi_writer *w, const struct vg_schema_type *type)
 {
-    vg_openapi_put_text(w, "type", type);
+    size_t n, i = (size_t)(type - vg_schema_types(&n));
+    if (n > VG_OPENAPI_TYPES_MAX || w->types[i])
+        return;
+    w->types[i] = true;
+    for (size_t k = 0; k < type->n; k++) {
+        const struct vg_schema_field *f = &type->fields[k];
+        w->values |= 1u << f->value;
+        if (f->type)
+            mark(w, f->type);
+    }
 }
 
-static void put_items(struct vg_openapi_writer *w, const char *key, const char *type)
+static void mark_meta(struct vg_openapi_writer *w)
 {
-    vg_openapi_begin_object(w, key);
-    put_type(w, type);
-    vg_openapi_end_object(w);
+    static const char *const names[] = {"DeleteOptions", "ListMeta", "Status"};
+    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
+        mark(w, vg_schema_find(VG_SLICE_LIT("meta.k8s.io"), VG_SLICE_LIT("v1"),
+                               vg_slice_str(names[i])));
 }
 
-static void put_member_type(struct vg_openapi_writer *w, enum member_type type)
-{
-    static const char *const names[] = {
-        [VG_MEMBER_OBJECT] = "object",     [VG_MEMBER_OBJECTS] = "array",
-        [VG_MEMBER_STRING] = "string",     [VG_MEMBER_INTEGER] = "integer",
-        [VG_MEMBER_BOOLEAN] = "boolean",   [VG_MEMBER_STRINGS] = "array",
-        [VG_MEMBER_STRING_MAP] = "object", [VG_MEMBER_TIME] = "string",
-    };
-    put_type(w, names[type]);
-    if (type == VG_MEMBER_INTEGER)
-        vg_openapi_put_text(w, "format", "int64");
-    else if (type == VG_MEMBER_TIME)
-        vg_openapi_put_text(w, "format", "date-time");
-    else if (type == VG_MEMBER_OBJECTS)
-        put_items(w, "items", "object");
-    else if (type == VG_MEMBER_STRINGS)
-        put_items(w, "items", "string");
-    else if (type == VG_MEMBER_STRING_MAP)
-        put_items(w, "additionalProperties", "string");
-}
+/* ---- one value ---- */
 
-static void put_member(struct vg_openapi_writer *w, const struct member *m)
+static void put_ref_to(struct vg_openapi_writer *w, const struct vg_schema_field *f)
 {
-    vg_openapi_begin_object(w, m->name);
-    vg_openapi_put_text(w, "description", m->about);
-    put_member_type(w, m->type);
-    vg_openapi_end_object(w);
+    char name[VG_OPENAPI_NAME_MAX];
+    if (f->value != VG_SCHEMA_TYPE) {
+        vg_openapi_put_ref(w, values[f->value].definition);
+        return;
+    }
+    const struct vg_schema_scope *home = vg_schema_scope(f->type);
+    vg_openapi_definition(name, home->group, home->version, f->type->name);
+    vg_openapi_put_ref(w, name);
 }
 
 /* 3.0 ignores what stands beside a $ref, so it wraps it. */
-static void put_ref_property(struct vg_openapi_writer *w, const char *name, const char *about,
-                             const char *ref)
+static void put_wrapped_ref(struct vg_openapi_writer *w, const struct vg_schema_field *f)
 {
-    vg_openapi_begin_object(w, name);
-    vg_openapi_put_text(w, "description", about);
-    if (w->is_v3) {
-        vg_openapi_begin_list(w, "allOf");
-        vg_json_put_begin_object(&w->json);
+    if (!w->is_v3) {
+        put_ref_to(w, f);
+        return;
     }
-    vg_openapi_put_ref(w, ref);
-    if (w->is_v3) {
-        vg_openapi_end_object(w);
-        vg_openapi_end_list(w);
-    }
+    vg_openapi_begin_list(w, "allOf");
+    vg_json_put_begin_object(&w->json);
+    put_ref_to(w, f);
     vg_openapi_end_object(w);
+    vg_openapi_end_list(w);
 }
 
-static void put_list_property(struct vg_openapi_writer *w, const char *name, const char *about,
-                              const char *ref, const char *merge_key)
+static void put_default(struct vg_openapi_writer *w, const char *json)
 {
-    vg_openapi_begin_object(w, name);
-    vg_openapi_put_text(w, "description", about);
-    put_type(w, "array");
-    vg_openapi_begin_object(w, "items");
-    if (ref)
-        vg_openapi_put_ref(w, ref);
-    else
-        put_type(w, "string");
-    vg_openapi_end_object(w);
-    if (merge_key) {
-        if (*merge_key)
-            vg_openapi_put_text(w, "x-kubernetes-patch-merge-key", merge_key);
-        vg_openapi_put_text(w, "x-kubernetes-patch-strategy", "merge");
-    }
-    vg_openapi_end_object(w);
+    if (!w->is_v3)
+        return;
+    vg_json_put_key(&w->json, VG_SLICE_LIT("default"));
+    vg_json_put_raw(&w->json, vg_slice_str(json));
 }
 
-static void put_property(struct vg_openapi_writer *w, const struct property *p)
+static void put_values(struct vg_openapi_writer *w, const char *key, const char *const *v)
 {
-    bool is_list =
-        p->member.type == VG_MEMBER_STRINGS || (p->ref && p->member.type == VG_MEMBER_OBJECTS);
-    if (is_list)
-        put_list_property(w, p->member.name, p->member.about, p->ref, p->merge_key);
-    else if (p->ref)
-        put_ref_property(w, p->member.name, p->member.about, p->ref);
-    else
-        put_member(w, &p->member);
+    vg_openapi_begin_list(w, key);
+    for (; *v; v++)
+        vg_json_put_string(&w->json, vg_slice_str(*v));
+    vg_openapi_end_list(w);
 }
 
-/* ---- what all kinds have ---- */
-
-#define META VG_OPENAPI_META
-
-/* clang-format off */
-#define P(name_, type_, about_) {.member = {name_, VG_MEMBER_##type_, about_}}
-#define P_REF(name_, type_, ref_, about_) \
-    {.member = {name_, VG_MEMBER_##type_, about_}, .ref = META ref_}
-#define P_MERGED(name_, type_, ref_, key_, about_) \
-    {.member = {name_, VG_MEMBER_##type_, about_}, .ref = ref_, .merge_key = key_}
-#define TYPE_META \
-    P("apiVersion", STRING, "Group and version of the kind."), P("kind", STRING, "The kind.")
-/* clang-format on */
-
-static const struct property object_meta[] = {
-    P("annotations", STRING_MAP, "Notes for tools; not for selecting."),
-    P_REF("creationTimestamp", STRING, "Time", "When it was created; set by the server."),
-    P("deletionGracePeriodSeconds", INTEGER, "How long a graceful deletion may take."),
-    P_REF("deletionTimestamp", STRING, "Time", "When it will be gone; set by a deletion."),
-    P_MERGED("finalizers", STRINGS, NULL, "", "Who must let go before it is removed."),
-    P("generateName", STRING, "The server makes a name that begins with this."),
-    P("generation", INTEGER, "Counts changes of what is wanted; set by the server."),
-    P("labels", STRING_MAP, "Keys and values to select by."),
-    P_REF("managedFields", OBJECTS, "ManagedFieldsEntry", "Who set which fields."),
-    P("name", STRING, "Unique among the kind's objects in the namespace."),
-    P("namespace", STRING, "The namespace it lives in; empty for a kind of the cluster."),
-    P_MERGED("ownerReferences", OBJECTS, META "OwnerReference", "uid", "Objects it depends on."),
-    P("resourceVersion", STRING, "Its version, to be compared for equality only."),
-    P("selfLink", STRING, "Not set any more."),
-    P("uid", STRING, "Unique over all time; set by the server."),
-};
-static const struct property list_meta[] = {
-    P("continue", STRING, "Token for the next page; empty: this is the last."),
-    P("remainingItemCount", INTEGER, "How many items follow, when that is known."),
-    P("resourceVersion", STRING, "The version of the list; a watch may start from it."),
-    P("selfLink", STRING, "Not set any more."),
-};
-static const struct property owner_reference[] = {
-    P("apiVersion", STRING, "Group and version of the owner."),
-    P("blockOwnerDeletion", BOOLEAN, "A foreground deletion of the owner waits for this object."),
-    P("controller", BOOLEAN, "The owner is the one that manages this object."),
-    P("kind", STRING, "Kind of the owner."),
-    P("name", STRING, "Name of the owner."),
-    P("uid", STRING, "Uid of the owner."),
-};
-static const struct property managed_fields[] = {
-    P("apiVersion", STRING, "Version of the kind that the fields are of."),
-    P("fieldsType", STRING, "FieldsV1."),
-    P("fieldsV1", OBJECT, "The fields, as a tree."),
-    P("manager", STRING, "Who set them."),
-    P("operation", STRING, "Apply or Update."),
-    P("subresource", STRING, "By which subresource; empty: by none."),
-    P_REF("time", STRING, "Time", "When."),
-};
-static const struct property delete_options[] = {
-    TYPE_META,
-    P("dryRun", STRINGS, "All: nothing is deleted."),
-    P("gracePeriodSeconds", INTEGER, "How long the deletion may take; 0: at once."),
-    P("orphanDependents", BOOLEAN, "As propagationPolicy, for older clients."),
-    P("preconditions", OBJECT, "uid and resourceVersion that the object must have."),
-    P("propagationPolicy", STRING, "Orphan, Background or Foreground."),
-};
-static const struct property status[] = {
-    TYPE_META,
-    P("code", INTEGER, "The HTTP status."),
-    P("details", OBJECT, "Name, kind, causes and when to try again."),
-    P("message", STRING, "What went wrong, for people."),
-    P_REF("metadata", OBJECT, "ListMeta", "Metadata."),
-    P("reason", STRING, "Why, in one word, for machines."),
-    P("status", STRING, "Success or Failure."),
-};
-
-/* clang-format off */
-#define DEFINITION(name_, about_, v_) \
-    {.name = META name_, .about = about_, .v = v_, .n = VG_ARRAY_LEN(v_)}
-/* clang-format on */
-static const struct definition meta_definitions[] = {
-    DEFINITION("DeleteOptions", "How to delete.", delete_options),
-    DEFINITION("ListMeta", "Metadata of a list.", list_meta),
-    DEFINITION("ManagedFieldsEntry", "Fields that one manager has set.", managed_fields),
-    DEFINITION("ObjectMeta", "Metadata that every object has.", object_meta),
-    DEFINITION("OwnerReference", "An object that another depends on.", owner_reference),
-    {.name = META "Patch", .about = "A patch, of one of the types that the operation consumes."},
-    DEFINITION("Status", "The outcome of a call that gives no object.", status),
-};
-
-static void put_definition(struct vg_openapi_writer *w, const struct definition *d)
+static void put_scalar(struct vg_openapi_writer *w, const struct vg_schema_field *f)
 {
-    vg_openapi_begin_object(w, d->name);
-    vg_openapi_put_text(w, "description", d->about);
-    put_type(w, "object");
-    if (d->n) {
-        vg_openapi_begin_object(w, "properties");
-        for (size_t i = 0; i < d->n; i++)
-            put_property(w, &d->v[i]);
-        vg_openapi_end_object(w);
-    }
-    vg_openapi_end_object(w);
+    static const char *const types[][2] = {
+        [VG_SCHEMA_STRING] = {"string", NULL},     [VG_SCHEMA_BOOL] = {"boolean", NULL},
+        [VG_SCHEMA_INT32] = {"integer", "int32"},  [VG_SCHEMA_INT64] = {"integer", "int64"},
+        [VG_SCHEMA_DOUBLE] = {"number", "double"}, [VG_SCHEMA_BYTES] = {"string", "byte"},
+    };
+    vg_openapi_put_text(w, "type", types[f->value][0]);
+    if (types[f->value][1])
+        vg_openapi_put_text(w, "format", types[f->value][1]);
+    if (f->more->values)
+        put_values(w, "enum", f->more->values);
 }
 
-void vg_openapi_put_meta_definitions(struct vg_openapi_writer *w)
+/* What a scalar is that nobody sets; NULL: it has no such. */
+static const char *zero(const struct vg_schema_field *f)
 {
-    for (size_t i = 0; i < VG_ARRAY_LEN(meta_definitions); i++)
-        put_definition(w, &meta_definitions[i]);
-    vg_openapi_begin_object(w, META "Time");
-    vg_openapi_put_text(w, "description", "A time in RFC 3339.");
-    put_type(w, "string");
-    vg_openapi_put_text(w, "format", "date-time");
-    vg_openapi_end_object(w);
-}
-
-/* ---- kinds ---- */
-
-static enum member_type member_type(const struct vg_schema_field *f)
-{
-    if (f->shape == VG_SCHEMA_LIST)
-        return f->value == VG_SCHEMA_STRING ? VG_MEMBER_STRINGS : VG_MEMBER_OBJECTS;
-    if (f->shape == VG_SCHEMA_MAP)
-        return VG_MEMBER_STRING_MAP;
     switch (f->value) {
+    case VG_SCHEMA_STRING:
+        return "\"\"";
     case VG_SCHEMA_BOOL:
-        return VG_MEMBER_BOOLEAN;
+        return "false";
     case VG_SCHEMA_INT32:
     case VG_SCHEMA_INT64:
-        return VG_MEMBER_INTEGER;
-    case VG_SCHEMA_TIME:
-    case VG_SCHEMA_MICRO_TIME:
-        return VG_MEMBER_TIME;
-    case VG_SCHEMA_STRING:
-        return VG_MEMBER_STRING;
+    case VG_SCHEMA_DOUBLE:
+        return "0";
+    case VG_SCHEMA_TYPE:
+        return "{}";
     default:
-        return VG_MEMBER_OBJECT;
+        return NULL;
     }
 }
 
-static void put_field(struct vg_openapi_writer *w, const struct vg_schema_field *f)
+static bool is_ref(const struct vg_schema_field *f)
 {
-    struct member m = {.name = f->name, .type = member_type(f), .about = f->name};
-    bool is_common = strcmp(f->name, "kind") == 0 || strcmp(f->name, "apiVersion") == 0 ||
-                     strcmp(f->name, "metadata") == 0;
-    if (!is_common)
-        put_member(w, &m);
+    return f->value == VG_SCHEMA_TYPE ||
+           (f->value < VG_ARRAY_LEN(values) && values[f->value].definition);
 }
 
-static void begin_kind(struct vg_openapi_writer *w, const struct vg_kind *kind, const char *name,
-                       const char *about)
+/* A field that is one value. */
+static void put_one(struct vg_openapi_writer *w, const struct vg_schema_field *f)
 {
-    char definition[VG_OPENAPI_NAME_MAX];
-    vg_openapi_definition(definition, kind, name);
-    vg_openapi_begin_object(w, definition);
-    vg_openapi_put_text(w, "description", about);
-    put_type(w, "object");
-    vg_openapi_begin_object(w, "properties");
-    static const struct property type_meta[] = {TYPE_META};
-    for (size_t i = 0; i < VG_ARRAY_LEN(type_meta); i++)
-        put_property(w, &type_meta[i]);
+    bool is_set = !vg_schema_is(f, VG_SCHEMA_POINTER) &&
+                  (f->value == VG_SCHEMA_TYPE || !vg_schema_is(f, VG_SCHEMA_OMIT_EMPTY));
+    const char *def = f->more->def ? f->more->def : is_set ? zero(f) : NULL;
+    if (def)
+        put_default(w, def);
+    if (is_ref(f))
+        put_wrapped_ref(w, f);
+    else
+        put_scalar(w, f);
 }
 
-static void end_kind(struct vg_openapi_writer *w, const struct vg_kind *kind, const char *name)
+/* What a list or map holds: members of the current object. */
+static void put_item(struct vg_openapi_writer *w, const struct vg_schema_field *f)
 {
+    if (f->value == VG_SCHEMA_STRINGS) {
+        vg_openapi_put_text(w, "type", "array");
+        vg_openapi_begin_object(w, "items");
+        put_default(w, "\"\"");
+        vg_openapi_put_text(w, "type", "string");
+        vg_openapi_end_object(w);
+        return;
+    }
+    if (zero(f))
+        put_default(w, zero(f));
+    if (f->value == VG_SCHEMA_TYPE)
+        put_wrapped_ref(w, f);
+    else if (is_ref(f))
+        put_ref_to(w, f);
+    else
+        put_scalar(w, f);
+}
+
+/* ---- fields ---- */
+
+static void put_list_extensions(struct vg_openapi_writer *w, const struct vg_schema_field *f)
+{
+    if (f->more->list_keys) {
+        put_values(w, "x-kubernetes-list-map-keys", f->more->list_keys);
+        vg_openapi_put_text(w, "x-kubernetes-list-type", "map");
+    } else if (vg_schema_is(f, VG_SCHEMA_LIST_SET)) {
+        vg_openapi_put_text(w, "x-kubernetes-list-type", "set");
+    } else if (vg_schema_is(f, VG_SCHEMA_ATOMIC)) {
+        vg_openapi_put_text(w, "x-kubernetes-list-type", "atomic");
+    }
+}
+
+static void put_extensions(struct vg_openapi_writer *w, const struct vg_schema_field *f)
+{
+    if (f->shape == VG_SCHEMA_LIST || f->value == VG_SCHEMA_BYTES)
+        put_list_extensions(w, f);
+    else if (vg_schema_is(f, VG_SCHEMA_ATOMIC))
+        vg_openapi_put_text(w, "x-kubernetes-map-type", "atomic");
+    if (vg_schema_is(f, VG_SCHEMA_GRANULAR))
+        vg_openapi_put_text(w, "x-kubernetes-map-type", "granular");
+    if (f->more->merge_key)
+        vg_openapi_put_text(w, "x-kubernetes-patch-merge-key", f->more->merge_key);
+    bool is_merged = vg_schema_is(f, VG_SCHEMA_MERGE);
+    if (vg_schema_is(f, VG_SCHEMA_RETAIN_KEYS))
+        vg_openapi_put_text(w, "x-kubernetes-patch-strategy",
+                            is_merged ? "merge,retainKeys" : "retainKeys");
+    else if (is_merged)
+        vg_openapi_put_text(w, "x-kubernetes-patch-strategy", "merge");
+    else if (vg_schema_is(f, VG_SCHEMA_REPLACE))
+        vg_openapi_put_text(w, "x-kubernetes-patch-strategy", "replace");
+}
+
+static void put_field(struct vg_openapi_writer *w, const struct vg_schema_type *type,
+                      const struct vg_schema_field *f)
+{
+    const char *about = vg_openapi_about(type->name, f->name);
+    vg_openapi_begin_object(w, f->name);
+    if (about)
+        vg_openapi_put_text(w, "description", about);
+    if (f->shape == VG_SCHEMA_ONE) {
+        put_one(w, f);
+    } else {
+        bool is_list = f->shape == VG_SCHEMA_LIST;
+        vg_openapi_put_text(w, "type", is_list ? "array" : "object");
+        vg_openapi_begin_object(w, is_list ? "items" : "additionalProperties");
+        put_item(w, f);
+        vg_openapi_end_object(w);
+    }
+    put_extensions(w, f);
     vg_openapi_end_object(w);
+}
+
+static void put_required(struct vg_openapi_writer *w, const struct vg_schema_type *type)
+{
+    bool has_some = false;
+    for (size_t i = 0; i < type->n; i++) {
+        if (!vg_schema_is(&type->fields[i], VG_SCHEMA_REQUIRED))
+            continue;
+        if (!has_some)
+            vg_openapi_begin_list(w, "required");
+        has_some = true;
+        vg_json_put_string(&w->json, vg_slice_str(type->fields[i].name));
+    }
+    if (has_some)
+        vg_openapi_end_list(w);
+}
+
+/* ---- definitions ---- */
+
+static void put_gvk_list(struct vg_openapi_writer *w, const struct vg_kind *kind, const char *name)
+{
     vg_openapi_begin_list(w, "x-kubernetes-group-version-kind");
     vg_openapi_put_gvk(w, kind, name);
     vg_openapi_end_list(w);
+}
+
+static void put_definition(struct vg_openapi_writer *w, const struct vg_schema_type *type)
+{
+    char name[VG_OPENAPI_NAME_MAX];
+    const struct vg_schema_scope *home = vg_schema_scope(type);
+    const struct vg_kind *kind = vg_kind_find_kind(
+        vg_slice_str(home->group), vg_slice_str(home->version), vg_slice_str(type->name));
+    const char *about = kind ? kind->about : vg_openapi_about(type->name, NULL);
+    vg_openapi_definition(name, home->group, home->version, type->name);
+    vg_openapi_begin_object(w, name);
+    if (about)
+        vg_openapi_put_text(w, "description", about);
+    vg_openapi_put_text(w, "type", "object");
+    put_required(w, type);
+    if (type->n) {
+        vg_openapi_begin_object(w, "properties");
+        for (size_t i = 0; i < type->n; i++)
+            put_field(w, type, &type->fields[i]);
+        vg_openapi_end_object(w);
+    }
+    if (type->is_atomic)
+        vg_openapi_put_text(w, "x-kubernetes-map-type", "atomic");
+    if (kind)
+        put_gvk_list(w, kind, kind->kind);
     vg_openapi_end_object(w);
 }
 
-static void put_list(struct vg_openapi_writer *w, const struct vg_kind *kind)
+static void put_value_definition(struct vg_openapi_writer *w, const struct value *v)
 {
-    char item[VG_OPENAPI_NAME_MAX];
-    vg_openapi_definition(item, kind, kind->kind);
-    begin_kind(w, kind, kind->list_kind, "A list of these objects.");
-    put_list_property(w, "items", "The objects.", item, NULL);
-    put_ref_property(w, "metadata", "Metadata of the list.", META "ListMeta");
-    end_kind(w, kind, kind->list_kind);
+    vg_openapi_begin_object(w, v->definition);
+    vg_openapi_put_text(w, "description", v->about);
+    if (w->is_v3 && v->oneof[0]) {
+        vg_openapi_begin_list(w, "oneOf");
+        for (size_t i = 0; i < VG_ARRAY_LEN(v->oneof); i++) {
+            vg_json_put_begin_object(&w->json);
+            vg_openapi_put_text(w, "type", v->oneof[i]);
+            vg_openapi_end_object(w);
+        }
+        vg_openapi_end_list(w);
+    } else if (v->type) {
+        vg_openapi_put_text(w, "type", v->type);
+    }
+    if (v->format)
+        vg_openapi_put_text(w, "format", v->format);
+    vg_openapi_end_object(w);
 }
 
-void vg_openapi_put_definitions(struct vg_openapi_writer *w, const struct vg_kind *kind)
+static void put_text_property(struct vg_openapi_writer *w, const char *name)
 {
-    begin_kind(w, kind, kind->kind, kind->about);
-    put_ref_property(w, "metadata", "Metadata of the object.", META "ObjectMeta");
-    for (size_t i = 0; i < kind->type->n; i++)
-        put_field(w, &kind->type->fields[i]);
-    end_kind(w, kind, kind->kind);
-    if (kind->verbs & VG_VERB_LIST)
-        put_list(w, kind);
+    vg_openapi_begin_object(w, name);
+    vg_openapi_put_text(w, "description", vg_openapi_about("", name));
+    vg_openapi_put_text(w, "type", "string");
+    vg_openapi_end_object(w);
+}
+
+/* The list of a kind, which is no type of the tables. */
+static void put_list(struct vg_openapi_writer *w, const struct vg_kind *kind)
+{
+    static const char *const required[] = {"items", NULL};
+    const struct vg_schema_type *meta =
+        vg_schema_find(VG_SLICE_LIT("meta.k8s.io"), VG_SLICE_LIT("v1"), VG_SLICE_LIT("ListMeta"));
+    const struct vg_schema_field items = {.type = kind->type, .value = VG_SCHEMA_TYPE};
+    const struct vg_schema_field metadata = {.type = meta, .value = VG_SCHEMA_TYPE};
+    char name[VG_OPENAPI_NAME_MAX];
+    vg_openapi_definition(name, kind->group, kind->version, kind->list_kind);
+    vg_openapi_begin_object(w, name);
+    vg_openapi_put_text(w, "description", "A list of these objects.");
+    vg_openapi_put_text(w, "type", "object");
+    put_values(w, "required", required);
+    vg_openapi_begin_object(w, "properties");
+    put_text_property(w, "apiVersion");
+    put_text_property(w, "kind");
+    vg_openapi_begin_object(w, "items");
+    vg_openapi_put_text(w, "description", "The objects.");
+    vg_openapi_put_text(w, "type", "array");
+    vg_openapi_begin_object(w, "items");
+    put_item(w, &items);
+    vg_openapi_end_object(w);
+    vg_openapi_end_object(w);
+    vg_openapi_begin_object(w, "metadata");
+    vg_openapi_put_text(w, "description", "Metadata of the list.");
+    put_item(w, &metadata);
+    vg_openapi_end_object(w);
+    vg_openapi_end_object(w);
+    put_gvk_list(w, kind, kind->list_kind);
+    vg_openapi_end_object(w);
+}
+
+void vg_openapi_put_definitions(struct vg_openapi_writer *w, const struct vg_kind *kinds, size_t n)
+{
+    size_t n_types;
+    const struct vg_schema_type *types = vg_schema_types(&n_types);
+    for (size_t i = 0; i < n; i++) {
+        mark(w, kinds[i].type);
+        if (kinds[i].verbs & VG_VERB_LIST)
+            put_list(w, &kinds[i]);
+    }
+    mark_meta(w);
+    for (size_t i = 0; i < n_types && i < VG_OPENAPI_TYPES_MAX; i++)
+        if (w->types[i])
+            put_definition(w, &types[i]);
+    for (size_t i = 0; i < VG_ARRAY_LEN(values); i++)
+        if (values[i].definition && w->values & 1u << i)
+            put_value_definition(w, &values[i]);
+    vg_openapi_begin_object(w, META "Patch");
+    vg_openapi_put_text(w, "description",
+                        "A patch, of one of the types that the operation consumes.");
+    vg_openapi_put_text(w, "type", "object");
+    vg_openapi_end_object(w);
 }

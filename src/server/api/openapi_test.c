@@ -49,7 +49,8 @@ static void assert_refs_resolve(const struct vg_json *root, const struct vg_json
     vg_json_walk_init(&w, root);
     size_t n = 0;
     while (vg_json_walk_next(&w) > 0) {
-        if (!w.member || !vg_slice_eq(vg_json_key(w.member), VG_SLICE_LIT("$ref")))
+        if (!w.member || !vg_slice_eq(vg_json_key(w.member), VG_SLICE_LIT("$ref")) ||
+            !vg_json_is(w.node, VG_JSON_STRING)) /* a schema of schemas has a property $ref */
             continue;
         struct vg_slice ref = vg_json_text(w.node);
         const char *slash = memrchr(ref.p, '/', ref.n);
@@ -83,7 +84,7 @@ static void assert_declared(const struct vg_json *definitions, const struct vg_j
                             const struct vg_kind *kind)
 {
     char text[VG_OPENAPI_NAME_MAX];
-    vg_openapi_definition(text, kind, kind->kind);
+    vg_openapi_definition(text, kind->group, kind->version, kind->kind);
     const struct vg_json *definition = vg_json_get_str(definitions, text);
     const char *key = "x-kubernetes-group-version-kind";
     assert_gvk(vg_json_at(vg_json_get_str(definition, key), 0), kind);

@@ -47,12 +47,26 @@ void vg_openapi_put_gvk(struct vg_openapi_writer *w, const struct vg_kind *kind,
     vg_json_put_end_object(&w->json);
 }
 
-void vg_openapi_definition(char ret[VG_OPENAPI_NAME_MAX], const struct vg_kind *kind,
+/* Where Kubernetes keeps a group's types, when that is not k8s.io/api. */
+static const struct {
+    const char *group, *package;
+} packages[] = {
+    {"", "io.k8s.api.core"},
+    {"apiextensions.k8s.io", "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions"},
+    {"apiregistration.k8s.io", "io.k8s.kube-aggregator.pkg.apis.apiregistration"},
+    {"meta.k8s.io", "io.k8s.apimachinery.pkg.apis.meta"},
+};
+
+void vg_openapi_definition(char ret[VG_OPENAPI_NAME_MAX], const char *group, const char *version,
                            const char *name)
 {
-    const char *group = *kind->group ? kind->group : "core";
+    for (size_t i = 0; i < VG_ARRAY_LEN(packages); i++)
+        if (strcmp(group, packages[i].group) == 0) {
+            snprintf(ret, VG_OPENAPI_NAME_MAX, "%s.%s.%s", packages[i].package, version, name);
+            return;
+        }
     snprintf(ret, VG_OPENAPI_NAME_MAX, "io.k8s.api.%.*s.%s.%s", (int)strcspn(group, "."), group,
-             kind->version, name);
+             version, name);
 }
 
 /* ---- documents ---- */
@@ -77,9 +91,7 @@ static void put_all_definitions(struct vg_openapi_writer *w, const char *key,
                                 const struct vg_kind *kinds, size_t n)
 {
     vg_openapi_begin_object(w, key);
-    for (size_t i = 0; i < n; i++)
-        vg_openapi_put_definitions(w, &kinds[i]);
-    vg_openapi_put_meta_definitions(w);
+    vg_openapi_put_definitions(w, kinds, n);
     vg_openapi_end_object(w);
 }
 

@@ -5,6 +5,14 @@
 
 #include "server/schema/schema.h"
 
+/* The types of a group and version lie together. */
+struct vg_schema_scope {
+    const char *group, *version;
+    size_t first, n; /* in vg_schema_types() */
+};
+
+const struct vg_schema_type *vg_schema_types(size_t *ret_n);
+const struct vg_schema_scope *vg_schema_scope(const struct vg_schema_type *type);
 /* The type of a group ("" is core) and version; NULL: there is none. Slow enough to be asked once.
  */
 const struct vg_schema_type *vg_schema_find(struct vg_slice group, struct vg_slice version,

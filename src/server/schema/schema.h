@@ -59,6 +59,8 @@ enum vg_schema_flag {
     VG_SCHEMA_ATOMIC = 32, /* a list or map that server-side apply owns as a whole */
     VG_SCHEMA_MERGE = 64,  /* strategic merge joins the lists (by merge_key, or as a set) */
     VG_SCHEMA_RETAIN_KEYS = 128,
+    VG_SCHEMA_REPLACE = 256,  /* strategic merge replaces the object */
+    VG_SCHEMA_GRANULAR = 512, /* server-side apply looks into it, whatever its type says */
 };
 
 /* What is rarely asked for; many fields share one. */
@@ -78,11 +80,11 @@ struct vg_schema_field {
     const struct vg_schema_more *more; /* never NULL */
     uint16_t number;                   /* in protobuf; 0: not there */
     uint8_t name_n;
-    uint8_t part;  /* which part of the type holds it */
-    uint8_t value; /* enum vg_schema_value */
-    uint8_t shape; /* enum vg_schema_shape */
-    uint8_t flags; /* enum vg_schema_flag */
-    char head[8];  /* the first bytes of the name and of the quote after it; the rest is zero */
+    uint8_t part;   /* which part of the type holds it */
+    uint8_t value;  /* enum vg_schema_value */
+    uint8_t shape;  /* enum vg_schema_shape */
+    uint16_t flags; /* enum vg_schema_flag */
+    char head[8];   /* the first bytes of the name and of the quote after it; the rest is zero */
 };
 
 /* A message of protobuf: the type itself, or one that JSON has flattened into it. */

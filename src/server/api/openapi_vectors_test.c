@@ -1,0 +1,179 @@
+/* openapi_vectors_test.c - the definitions against those of a real server: every one that we
+ * declare has the same fields, of the same types, formats and values, required, merged and owned
+ * the same. Descriptions are ours. Defaults differ: the original sets many that it does not
+ * declare. */
+#include "test_support.h"
+
+#include <stdio.h>
+#include <zlib.h>
+
+#include "openapi.h"
+#include "server/kinds/kinds.h"
+#include "json/json.h"
+#include "json/write.h"
+
+/* ---- reading ---- */
+
+static bool read_recorded(const char *name, struct vg_buf *out)
+{
+    VG_AUTO(buf) packed = {0};
+    if (!vg_test_vector(name, &packed))
+        return false;
+    z_stream z = {.next_in = (Bytef *)packed.p, .avail_in = (uInt)packed.n};
+    assert_int_equal(inflateInit2(&z, 15 + 32), Z_OK);
+    int r = Z_OK;
+    while (r == Z_OK) {
+        char chunk[65536];
+        z.next_out = (Bytef *)chunk;
+        z.avail_out = sizeof chunk;
+        r = inflate(&z, Z_NO_FLUSH);
+        assert_int_equal(vg_buf_append(out, chunk, sizeof chunk - z.avail_out), 0);
+    }
+    assert_int_equal(r, Z_STREAM_END);
+    inflateEnd(&z);
+    return true;
+}
+
+static const struct vg_json *parse(struct vg_arena *a, struct vg_slice text)
+{
+    struct vg_json *root;
+    assert_int_equal(vg_json_parse(a, text, NULL, &root, NULL), 0);
+    return root;
+}
+
+/* ---- comparing ---- */
+
+/* {"allOf":[{"$ref":...}]} is the reference. */
+static const struct vg_json *unwrapped(const struct vg_json *v)
+{
+    const struct vg_json *all = vg_json_get_str(v, "allOf");
+    return all && all->n == 1 ? vg_json_at(all, 0) : v;
+}
+
+static bool is_ignored(const struct vg_json_member *m, bool is_names)
+{
+    static const char *const keys[] = {"description", "default", "x-kubernetes-unions",
+                                       "x-kubernetes-group-version-kind"};
+    for (size_t i = 0; i < VG_ARRAY_LEN(keys) && !is_names; i++)
+        if (vg_slice_eq(vg_json_key(m), vg_slice_str(keys[i])))
+            return true;
+    return false;
+}
+
+static void show(const char *whose, const struct vg_json *v)
+{
+    VG_AUTO(buf) text = {0};
+    assert_int_equal(vg_json_write(&text, v, 0), 0);
+    print_error("  %s %.*s\n", whose, (int)text.n, text.p);
+}
+
+/* Members are compared by keys of a schema; is_names: by names of fields. */
+static bool agrees(const struct vg_json *ours, const struct vg_json *theirs, bool is_names)
+{
+    if (!is_names) {
+        ours = unwrapped(ours);
+        theirs = unwrapped(theirs);
+    }
+    if (!ours || ours->type != theirs->type ||
+        (theirs->type == VG_JSON_ARRAY && ours->n != theirs->n))
+        return false;
+    if (vg_json_is(theirs, VG_JSON_STRING))
+        return vg_slice_eq(vg_json_text(ours), vg_json_text(theirs));
+    for (uint32_t i = 0; theirs->type == VG_JSON_ARRAY && i < theirs->n; i++)
+        if (!agrees(&ours->items[i], &theirs->items[i], false))
+            return false;
+    size_t n = 0;
+    VG_JSON_FOREACH_MEMBER (m, theirs) {
+        if (is_ignored(m, is_names))
+            continue;
+        n++;
+        bool is_below_names = !is_names && vg_slice_eq(vg_json_key(m), VG_SLICE_LIT("properties"));
+        const struct vg_json *own = vg_json_get(ours, vg_json_key(m));
+        if (!own || !agrees(own, &m->value, is_below_names)) {
+            print_error("  at %.*s\n", VG_SLICE_ARG(vg_json_key(m)));
+            return false;
+        }
+    }
+    VG_JSON_FOREACH_MEMBER (m, ours)
+        n -= !is_ignored(m, is_names);
+    return n == 0;
+}
+
+static size_t compare(const struct vg_json *ours, const struct vg_json *theirs)
+{
+    size_t n = 0;
+    VG_JSON_FOREACH_MEMBER (m, ours) {
+        const struct vg_json *other = vg_json_get(theirs, vg_json_key(m));
+        if (!other)
+            fail_msg("%.*s is ours alone", VG_SLICE_ARG(vg_json_key(m)));
+        if (!agrees(&m->value, other, false)) {
+            show("ours  ", &m->value);
+            show("theirs", other);
+            fail_msg("%.*s differs", VG_SLICE_ARG(vg_json_key(m)));
+        }
+        n++;
+    }
+    return n;
+}
+
+/* ---- documents ---- */
+
+static void compare_v3(struct vg_openapi *o, const char *group, const char *version, size_t *n)
+{
+    VG_AUTO(arena) arena = {0};
+    VG_AUTO(buf) text = {0};
+    char path[256], file[320];
+    snprintf(file, sizeof file, "discovery/openapi_v3_%s%s_%s.json.gz", *group ? "apis_" : "api",
+             group, version);
+    snprintf(path, sizeof path, "%s%s/%s", *group ? "apis/" : "api", group, version);
+    const struct vg_openapi_doc *doc;
+    if (!read_recorded(file, &text))
+        return;
+    assert_int_equal(vg_openapi_v3(o, vg_slice_str(path), &doc), 0);
+    const struct vg_json *ours = parse(&arena, vg_buf_slice(&doc->body[VG_OPENAPI_JSON]));
+    const struct vg_json *theirs = parse(&arena, vg_buf_slice(&text));
+    *n += compare(vg_json_get_str(vg_json_get_str(ours, "components"), "schemas"),
+                  vg_json_get_str(vg_json_get_str(theirs, "components"), "schemas"));
+}
+
+static void definitions_of_version_3_are_as_recorded(void **state)
+{
+    (void)state;
+    struct vg_openapi *o;
+    size_t n_groups, n = 0;
+    const struct vg_group *groups = vg_groups(&n_groups);
+    assert_int_equal(vg_openapi_new("v1.36.4", &o), 0);
+    compare_v3(o, "", "v1", &n);
+    for (size_t i = 0; i < n_groups; i++)
+        for (const char *const *v = groups[i].versions; *v; v++)
+            compare_v3(o, groups[i].name, *v, &n);
+    print_message("%zu definitions\n", n);
+    vg_openapi_free(o);
+}
+
+static void definitions_of_version_2_are_as_recorded(void **state)
+{
+    (void)state;
+    struct vg_openapi *o;
+    VG_AUTO(arena) arena = {0};
+    VG_AUTO(buf) text = {0};
+    assert_int_equal(vg_openapi_new("v1.36.4", &o), 0);
+    if (read_recorded("discovery/openapi_v2.json.gz", &text)) {
+        const struct vg_openapi_doc *doc = vg_openapi_v2(o);
+        assert_non_null(doc);
+        const struct vg_json *ours = parse(&arena, vg_buf_slice(&doc->body[VG_OPENAPI_JSON]));
+        const struct vg_json *theirs = parse(&arena, vg_buf_slice(&text));
+        print_message("%zu definitions\n", compare(vg_json_get_str(ours, "definitions"),
+                                                   vg_json_get_str(theirs, "definitions")));
+    }
+    vg_openapi_free(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(definitions_of_version_3_are_as_recorded),
+        cmocka_unit_test(definitions_of_version_2_are_as_recorded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
