@@ -267,7 +267,7 @@ static void null_is_nothing(void **state)
                    "{'metadata':{},'spec':{'containers':null},'status':{'conditions':[{'type':'a',"
                    "'status':'b','lastProbeTime':null,'lastTransitionTime':null}]}}");
     assert_becomes(type_of("", "Secret"), "{'data':{'a':null,'b':''}}",
-                   "{'metadata':{},'data':{'a':null,'b':''}}");
+                   "{'metadata':{},'data':{'a':'','b':''}}");
 }
 
 static void the_revision_goes_into_the_objects_own_metadata(void **state)

@@ -243,7 +243,6 @@ static int get_entry(struct vg_proto_decode *d, const struct vg_schema_field *f,
     struct vg_proto_seen x, value = {.p = ""};
     struct vg_schema_field one = *f;
     one.shape = VG_SCHEMA_ONE;
-    bool has_value = false;
     unsigned number;
     int r;
     while ((r = vg_proto_take(&p, end, &number, &x, d->status)) > 0) {
@@ -256,7 +255,6 @@ static int get_entry(struct vg_proto_decode *d, const struct vg_schema_field *f,
             key = vg_proto_bytes(&x);
         else
             value = x;
-        has_value |= number == 2;
     }
     if (r < 0)
         return r;
@@ -265,8 +263,7 @@ static int get_entry(struct vg_proto_decode *d, const struct vg_schema_field *f,
     if (r < 0)
         return r;
     *ret = (struct vg_json_member){.key = text.text, .key_n = text.n};
-    return has_value ? vg_proto_get_value(d, &one, &value, &ret->value)
-                     : vg_proto_get_zero(d, &one, &ret->value);
+    return vg_proto_get_value(d, &one, &value, &ret->value);
 }
 
 static int cmp_members(const void *a, const void *b)

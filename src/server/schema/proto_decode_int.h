@@ -69,12 +69,9 @@ VG_CHECK static inline int vg_proto_take(const char **p, const char *end, unsign
 
 /* Is this how such a value travels? */
 bool vg_proto_wire_fits(const struct vg_schema_field *f, unsigned wire);
-/* A value that is there. */
+/* A value that is there; no bytes and no number: one that is zero. */
 VG_CHECK int vg_proto_get_value(struct vg_proto_decode *d, const struct vg_schema_field *f,
                                 const struct vg_proto_seen *x, struct vg_json *ret);
-/* What it is in JSON when it is not there, and no pointer. */
-VG_CHECK int vg_proto_get_zero(struct vg_proto_decode *d, const struct vg_schema_field *f,
-                               struct vg_json *ret);
 VG_CHECK int vg_proto_get_string(struct vg_proto_decode *d, struct vg_slice s, struct vg_json *ret);
 
 /* ---- proto_decode.c ---- */

@@ -270,7 +270,7 @@ static int get_strings(struct vg_proto_decode *d, const struct vg_schema_field *
         if (r < 0)
             return r;
     }
-    *ret = list.n ? list : vg_json_null();
+    *ret = list; /* never nil to Go, once the message is there */
     return r;
 }
 
@@ -367,14 +367,4 @@ int vg_proto_get_value(struct vg_proto_decode *d, const struct vg_schema_field *
         return get_or_bool(d, f, vg_proto_bytes(x), ret);
     }
     return VIGIL_E_INTERNAL;
-}
-
-int vg_proto_get_zero(struct vg_proto_decode *d, const struct vg_schema_field *f,
-                      struct vg_json *ret)
-{
-    if (f->value == VG_SCHEMA_BYTES) {
-        *ret = vg_json_null();
-        return 0;
-    }
-    return vg_proto_get_value(d, f, &(const struct vg_proto_seen){.p = ""}, ret);
 }
