@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "respond_int.h"
 #include "status_int.h"
-#include "strconv.h"
+#include "server/schema/strconv.h"
 
 /* ---- the process ---- */
 

@@ -5,7 +5,7 @@
 #include "server/kinds/types.h"
 #include "server/schema/gojson.h"
 #include "server/schema/proto.h"
-#include "strconv.h"
+#include "server/schema/strconv.h"
 #include "write.h"
 
 struct reader {

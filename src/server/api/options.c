@@ -5,7 +5,7 @@
 
 #include "object/quote.h"
 #include "status_int.h"
-#include "strconv.h"
+#include "server/schema/strconv.h"
 
 /* ---- parsing ---- */
 

@@ -10,7 +10,7 @@
 #include "server/kinds/types.h"
 #include "server/schema/decode.h"
 #include "status_int.h"
-#include "strconv.h"
+#include "server/schema/strconv.h"
 #include "json/equal.h"
 #include "json/lookup.h"
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "status_int.h"
-#include "strconv.h"
+#include "server/schema/strconv.h"
 #include "json/equal.h"
 
 /* ---- checks ---- */

@@ -78,26 +78,12 @@ static int default_counts(struct vg_arena *a, struct vg_json *spec)
     return err;
 }
 
-/* A job without labels has those of its pods. */
-static int default_labels(struct vg_arena *a, struct vg_json *v, const struct vg_json *spec)
-{
-    struct vg_json *meta;
-    const struct vg_json *labels = vg_json_at_path(spec, "template.metadata.labels");
-    const struct vg_json *own = vg_json_at_path(v, "metadata.labels");
-    if (!vg_json_is(labels, VG_JSON_OBJECT) || labels->n == 0 || (own && own->n))
-        return 0;
-    int err = vg_default_object(a, v, "metadata", &meta);
-    return err < 0 ? err : vg_json_object_set(a, meta, VG_SLICE_LIT("labels"), *labels);
-}
-
 int vg_default_job(struct vg_arena *a, struct vg_json *v)
 {
     struct vg_json *spec;
     int err = vg_default_object(a, v, "spec", &spec);
     if (err == 0)
         err = default_counts(a, spec);
-    if (err == 0)
-        err = default_labels(a, v, spec);
     if (err == 0 && !is_given(spec, "completionMode"))
         err = vg_default_text(a, spec, "completionMode", "NonIndexed");
     if (err == 0)

@@ -7,11 +7,13 @@
     X(cluster_role_binding)                                                                        \
     X(config_map)                                                                                  \
     X(controller_revision)                                                                         \
+    X(cron_job)                                                                                    \
     X(csi_driver)                                                                                  \
     X(csi_node)                                                                                    \
     X(csi_storage_capacity)                                                                        \
     X(daemon_set)                                                                                  \
     X(deployment)                                                                                  \
+    X(job)                                                                                         \
     X(pod_template)                                                                                \
     X(replica_set)                                                                                 \
     X(replication_controller)                                                                      \

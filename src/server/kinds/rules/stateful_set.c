@@ -1,6 +1,7 @@
 /* stateful_set.c - the rules of StatefulSet.
  * Its claims are volumes of its pods: the template is checked as if it had them, and without the
  * host name that the controller sets. Not here: what is wrong inside of volumeClaimTemplates. */
+#include "names.h"
 #include "pod.h"
 #include "rules.h"
 #include "workload.h"
@@ -72,35 +73,28 @@ static int add_claim(struct vg_arena *a, struct vg_json *volumes, struct vg_slic
     return err < 0 ? err : vg_json_array_push(a, volumes, volume);
 }
 
-static bool has_name(const struct vg_json *list, size_t n, struct vg_slice name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (vg_slice_eq(vg_json_text(vg_json_get_str(&list->items[i], "name")), name))
-            return true;
-    return false;
-}
-
 /* A volume for each claim, then those of the template that no claim hides. */
-static int add_volumes(struct vg_arena *a, const struct vg_json *claims, struct vg_json *pod)
+static int add_volumes(struct vg_check *c, const struct vg_json *claims, struct vg_json *pod)
 {
+    VG_AUTO(names) own = {0};
     struct vg_json volumes = vg_json_array();
     const struct vg_json *given = vg_json_get_str(pod, "volumes");
     int err = 0;
     for (uint32_t i = 0; i < claims->n && err == 0; i++) {
         struct vg_slice name = vg_json_text(vg_json_at_path(&claims->items[i], "metadata.name"));
-        if (!has_name(&volumes, volumes.n, name))
-            err = add_claim(a, &volumes, name);
+        if (vg_names_add(c, &own, name, NULL))
+            err = add_claim(c->arena, &volumes, name);
     }
-    uint32_t own = volumes.n;
     for (uint32_t i = 0; given && i < given->n && err == 0; i++)
-        if (!has_name(&volumes, own, vg_json_text(vg_json_get_str(&given->items[i], "name"))))
-            err = vg_json_array_push(a, &volumes, given->items[i]);
-    return err < 0 ? err : vg_json_object_set(a, pod, VG_SLICE_LIT("volumes"), volumes);
+        if (!vg_names_has(&own, vg_json_text(vg_json_get_str(&given->items[i], "name"))))
+            err = vg_json_array_push(c->arena, &volumes, given->items[i]);
+    return err < 0 ? err : vg_json_object_set(c->arena, pod, VG_SLICE_LIT("volumes"), volumes);
 }
 
 /* The template as its pods will have it; *ret shares what stays. */
-static int pods_template(struct vg_arena *a, const struct vg_json *spec, struct vg_json *ret)
+static int pods_template(struct vg_check *c, const struct vg_json *spec, struct vg_json *ret)
 {
+    struct vg_arena *a = c->arena;
     const struct vg_json *claims = vg_json_get_str(spec, "volumeClaimTemplates");
     const struct vg_json *template = vg_json_get_str(spec, "template");
     struct vg_json pod = vg_json_object();
@@ -111,7 +105,7 @@ static int pods_template(struct vg_arena *a, const struct vg_json *spec, struct 
             !vg_slice_eq(vg_json_key(m), VG_SLICE_LIT("subdomain")))
             err = vg_json_object_add(a, &pod, vg_json_key(m), m->value);
     if (err == 0 && vg_json_is(claims, VG_JSON_ARRAY) && claims->n)
-        err = add_volumes(a, claims, &pod);
+        err = add_volumes(c, claims, &pod);
     VG_JSON_FOREACH_MEMBER (m, template)
         if (err == 0)
             err = vg_json_object_add(a, ret, vg_json_key(m),
@@ -127,7 +121,7 @@ static void check_pods_template(struct vg_check *c, const struct vg_at *spec)
     struct vg_at host = vg_at(&pod, "hostname"), domain = vg_at(&pod, "subdomain");
     struct vg_json changed;
     if (pod.v && (vg_at_n(&claims) || vg_at_text(&host).n || vg_at_text(&domain).n)) {
-        if (pods_template(c->arena, spec->v, &changed) < 0) {
+        if (pods_template(c, spec->v, &changed) < 0) {
             c->errors->failed = true;
             return;
         }

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
+#include "base/buf.h"
 #include "object/quote.h"
-#include "status_int.h"
 
 /* before + quoted s + after, in the arena; VIGIL_E_INVALID, -ENOMEM. */
 static int refuse(struct vg_arena *a, const char *before, struct vg_slice s, const char *after,
@@ -56,7 +56,8 @@ int vg_strconv_uint(struct vg_arena *a, struct vg_slice s, uint64_t *ret,
     return 0;
 }
 
-int vg_strconv_int(struct vg_arena *a, struct vg_slice s, int64_t *ret, struct vg_slice *reterr_why)
+static int read_int(struct vg_arena *a, const char *before, struct vg_slice s, int64_t *ret,
+                    struct vg_slice *reterr_why)
 {
     bool is_negative = s.n && s.p[0] == '-';
     bool is_signed = s.n && (s.p[0] == '-' || s.p[0] == '+');
@@ -65,9 +66,20 @@ int vg_strconv_int(struct vg_arena *a, struct vg_slice s, int64_t *ret, struct v
     if (r == 0 && n > (uint64_t)INT64_MAX + is_negative)
         r = -ERANGE;
     if (r < 0)
-        return refuse_number(a, "strconv.ParseInt: parsing ", s, r, reterr_why);
+        return refuse_number(a, before, s, r, reterr_why);
     *ret = is_negative ? (int64_t)(0 - n) : (int64_t)n;
     return 0;
+}
+
+int vg_strconv_int(struct vg_arena *a, struct vg_slice s, int64_t *ret, struct vg_slice *reterr_why)
+{
+    return read_int(a, "strconv.ParseInt: parsing ", s, ret, reterr_why);
+}
+
+int vg_strconv_atoi(struct vg_arena *a, struct vg_slice s, int64_t *ret,
+                    struct vg_slice *reterr_why)
+{
+    return read_int(a, "strconv.Atoi: parsing ", s, ret, reterr_why);
 }
 
 /* ---- durations ---- */
