@@ -9,8 +9,8 @@
 #include "server/kinds/rules/rules.h"
 #include "server/kinds/types.h"
 #include "server/schema/decode.h"
-#include "status_int.h"
 #include "server/schema/strconv.h"
+#include "status_int.h"
 #include "json/equal.h"
 #include "json/lookup.h"
 
@@ -142,11 +142,14 @@ void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struc
     const struct vg_rules *rules = vg_rules_of(c->kind);
     struct vg_check check = {.errors = e, .arena = e->arena, .warn = warn, .warn_arg = c};
     struct vg_at at = vg_at_root(root);
+    if (!old && rules && rules->check)
+        rules->check(&check, &at);
+    if (!old && c->kind->name_max && c->name.n > c->kind->name_max)
+        vg_field_invalid(e, "metadata.name", vg_api_quote(e->arena, c->name),
+                         "must be no more than %u characters", c->kind->name_max);
     if (!rules)
         return;
-    if (!old && rules->check)
-        rules->check(&check, &at);
-    else if (old && is_of_status(c) && rules->check_status)
+    if (old && is_of_status(c) && rules->check_status)
         rules->check_status(&check, &at, old);
     else if (old && !is_of_status(c) && rules->check_update)
         rules->check_update(&check, &at, old);
@@ -278,9 +281,6 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
     vg_meta_check(&e, &m, c->kind, false);
     vg_meta_check_finalizers(&e, &m);
     vg_change_check(c, &e, &root, NULL);
-    if (c->kind->name_max && m.name.n > c->kind->name_max)
-        vg_field_invalid(&e, "metadata.name", vg_api_quote(e.arena, m.name),
-                         "must be no more than %u characters", c->kind->name_max);
     if (e.n || e.failed) {
         c->is_current = true;
         return vg_change_invalid(c, m.name, &e);
