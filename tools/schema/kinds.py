@@ -220,6 +220,8 @@ class Kind:
         if self.name not in self.scope.types:
             raise Wrong(f'{self.where}: there is no type {self.name}')
         self.type = self.scope.types[self.name]
+        if not any(f.name == 'metadata' and f.type and f.type.name == 'ObjectMeta' for f, _ in self.type.fields):
+            raise Wrong(f'{self.where}: {self.name} has no metadata')
         for word in ('about', 'key'):
             if word not in self.said:
                 raise Wrong(f'{self.where}: {self.name} says no {word}')
