@@ -5,30 +5,9 @@
 # takes a while. VG_CLUSTER=<kubeconfig> takes that cluster instead, which is never killed; the test
 # writes into it: configmaps and pods of "default", and nodes.
 . "$(dirname "$0")/lib.sh"
+. "$here/peers_get.sh"
 hello=$3 longhaul=$4 # absolute
 [ "${VG_LONG:-0}" = 1 ] || skip "a real kube-apiserver is met in the long round (VG_LONG=1)"
-version=1.36.4 staging=0.36.4 etcd_version=3.6.8
-peers=$cache/peers-$version
-
-# Its modules in the staging folder are published apart, as v0.<minor>.<patch>.
-get_peers() {
-    local dir=$cache/peers mod name replaces=()
-    rm -rf "$dir" && mkdir -p "$dir"
-    printf 'module vigil/clients/peers\n\ngo 1.26\n' >"$dir/go.mod"
-    mod=$(go_in "$dir" mod download -json "k8s.io/kubernetes@v$version" |
-        sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
-    for name in $(sed -n 's|^\t\(k8s.io/[a-z-]*\) => ./staging.*|\1|p' "$mod"); do
-        replaces+=("-replace=$name=$name@v$staging")
-    done
-    go_in "$dir" mod edit "${replaces[@]}" "-require=k8s.io/kubernetes@v$version" \
-        "-require=go.etcd.io/etcd/server/v3@v$etcd_version"
-    mkdir -p "$peers"
-    export CGO_ENABLED=0
-    go_in "$dir" build -ldflags='-s -w' -o "$peers/etcd" go.etcd.io/etcd/server/v3
-    go_in "$dir" build -o "$peers/kube-apiserver" \
-        -ldflags="-s -w -X k8s.io/component-base/version.gitVersion=v$version" \
-        k8s.io/kubernetes/cmd/kube-apiserver
-}
 
 # etcd, certificates, a token, a kubeconfig, and `control`, which starts and kills the API server.
 start_peers() {
@@ -87,9 +66,7 @@ if [ -n "${VG_CLUSTER:-}" ]; then
     cp "$VG_CLUSTER" kubeconfig
     control=()
 else
-    need_go
-    [ -x "$peers/kube-apiserver" ] || rm -f "$cache/peers.done"
-    get peers
+    peers_have peers kube-apiserver
     start_peers
     control=("$work/control")
 fi

@@ -14,7 +14,6 @@
     X(daemon_set)                                                                                  \
     X(deployment)                                                                                  \
     X(job)                                                                                         \
-    X(pod)                                                                                         \
     X(pod_template)                                                                                \
     X(replica_set)                                                                                 \
     X(replication_controller)                                                                      \
