@@ -21,6 +21,7 @@ static struct vg_json *root;
 #define MERGE "Content-Type: application/merge-patch+json\r\n"
 #define CONFIGS "/api/v1/namespaces/ns/configmaps"
 #define PODS "/api/v1/namespaces/ns/pods"
+#define CONTAINERS "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]"
 #define DEPLOYMENTS "/apis/apps/v1/namespaces/ns/deployments"
 /* What a deployment must have. */
 #define PODS_OF_IT                                                                                 \
@@ -194,7 +195,7 @@ static void status_and_generation_begin_as_the_kind_says(void **state)
     expect("/status/replicas", "");
     post("/api/v1/nodes", "{\"metadata\":{\"name\":\"n\"},\"status\":{\"phase\":\"x\"}}", 201);
     expect("/status/phase", "x");
-    post(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[]}}", 201);
+    post(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{" CONTAINERS "}}", 201);
     expect("/status/phase", "Pending");
     expect("/metadata/generation", "1");
 }
@@ -464,7 +465,7 @@ static void propagation_adds_finalizers(void **state)
 static void pods_go_gracefully(void **state)
 {
     (void)state;
-    post(PODS, "{\"metadata\":{\"name\":\"u\"},\"spec\":{\"containers\":[]}}", 201);
+    post(PODS, "{\"metadata\":{\"name\":\"u\"},\"spec\":{" CONTAINERS "}}", 201);
     unsigned long long first = rev();
     erase(PODS "/u", NULL, 200);
     expect("/kind", "Pod");
@@ -474,7 +475,7 @@ static void pods_go_gracefully(void **state)
     get(PODS "/u", 404);
     expect_events(PODS, first, "MODIFIED u, DELETED u");
 
-    post(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"}}", 201);
+    post(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"," CONTAINERS "}}", 201);
     erase(PODS "/p", NULL, 200);
     expect("/metadata/deletionGracePeriodSeconds", "30");
     unsigned long long marked = rev();
@@ -492,7 +493,8 @@ static void *make_and_delete(void *arg)
     struct patcher *p = arg;
     struct vg_reply r = {0};
     for (int i = 0; i < 60; i++) {
-        vg_adrv_request(&d, "POST", PODS, JSON, "{\"metadata\":{\"name\":\"r\"}}", &r);
+        vg_adrv_request(&d, "POST", PODS, JSON,
+                        "{\"metadata\":{\"name\":\"r\"},\"spec\":{" CONTAINERS "}}", &r);
         if (r.status != 201 && r.status != 409)
             p->status = r.status;
         vg_adrv_request(&d, "DELETE", p->first % 2 ? PODS "/r" : PODS, NULL, NULL, &r);
@@ -637,7 +639,7 @@ static void pods_are_bound_once(void **state)
     (void)state;
     static const char binding[] = "{\"metadata\":{\"name\":\"p\",\"annotations\":{\"by\":\"s\"}},"
                                   "\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}";
-    post(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[]}}", 201);
+    post(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{" CONTAINERS "}}", 201);
     post(PODS "/p/binding", binding, 201);
     expect("/status", "Success");
     expect("/code", "201");

@@ -279,7 +279,8 @@ class Reader:
     def spread_defaults(types):
         """Which types need a look when defaults are set: those that have some, or hold such."""
         for t in types:
-            t.has_defaults = bool(t.hook) or any(f.default for f, _ in t.fields)
+            t.has_defaults = bool(t.hook) or any(
+                f.default or (f.value, f.shape) == ('QUANTITY', 'MAP') for f, _ in t.fields)
         grows = True
         while grows:
             grows = False

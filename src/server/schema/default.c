@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "quantity.h"
+
 /* ---- for the functions of types ---- */
 
 static bool is_set(const struct vg_json *v)
@@ -106,6 +108,32 @@ static int default_inside(struct vg_arena *a, const struct vg_schema_field *f, s
     return err;
 }
 
+/* Amounts of resources have no more than three digits after the point: the rest is rounded away
+ * from zero. */
+static int round_amount(struct vg_arena *a, struct vg_json *v)
+{
+    struct vg_quantity q;
+    char room[VG_QUANTITY_TEXT_MAX];
+    int64_t milli;
+    bool is_exact = true;
+    if (vg_json_text(v).n == 0 || vg_quantity_parse(vg_json_text(v), &q, NULL) < 0 ||
+        vg_quantity_scaled(&q, -3, &milli, &is_exact) < 0 || is_exact)
+        return 0;
+    q = vg_quantity_of(milli, -3, (enum vg_quantity_format)q.format);
+    return vg_json_make_string(a, vg_quantity_text(&q, room), v);
+}
+
+static int round_amounts(struct vg_arena *a, const struct vg_schema_field *f, struct vg_json *v)
+{
+    struct vg_json *map = vg_json_get(v, vg_slice(f->name, f->name_n));
+    int err = 0;
+    if (map)
+        VG_JSON_FOREACH_MEMBER (m, map)
+            if (err == 0)
+                err = round_amount(a, &m->value);
+    return err;
+}
+
 int vg_schema_default(struct vg_arena *a, const struct vg_schema_type *type, struct vg_json *root)
 {
     if (!type->has_defaults || root->type != VG_JSON_OBJECT)
@@ -115,6 +143,8 @@ int vg_schema_default(struct vg_arena *a, const struct vg_schema_type *type, str
         const struct vg_schema_field *f = &type->fields[i];
         if (f->more->def)
             err = set_constant(a, f, root);
+        if (err == 0 && f->value == VG_SCHEMA_QUANTITY && f->shape == VG_SCHEMA_MAP)
+            err = round_amounts(a, f, root);
         if (err == 0 && f->value == VG_SCHEMA_TYPE && f->type->has_defaults)
             err = default_inside(a, f, root);
     }

@@ -52,8 +52,8 @@ static void check_expression(struct vg_check *c, const struct vg_at *at)
         vg_bad_text(c, &operator, "not a valid selector operator");
     }
     (void)vg_check_qualified(c, &key);
-    VG_AT_FOREACH(value, &values)
-    (void)vg_check_label_value(c, &value);
+    VG_AT_FOREACH (value, &values)
+        (void)vg_check_label_value(c, &value);
 }
 
 void vg_check_label_selector(struct vg_check *c, const struct vg_at *at)
@@ -61,8 +61,8 @@ void vg_check_label_selector(struct vg_check *c, const struct vg_at *at)
     struct vg_at labels = vg_at(at, "matchLabels");
     struct vg_at expressions = vg_at(at, "matchExpressions");
     vg_check_labels(c, &labels);
-    VG_AT_FOREACH(e, &expressions)
-    check_expression(c, &e);
+    VG_AT_FOREACH (e, &expressions)
+        check_expression(c, &e);
 }
 
 /* ---- ports ---- */

@@ -2,8 +2,24 @@
  * does not get, because it would change what controllers compare, is set on pods alone. */
 #include <errno.h>
 
-#include "check.h"
 #include "defaults.h"
+#include "pod_int.h"
+
+/* More amounts than these are given to no pod by itself: see pod_resources.c. */
+#define POD_AMOUNTS_MAX 64u
+
+/* A resource that the map lacks is what the containers have of it together. */
+static int default_sum(struct vg_arena *a, const struct vg_json *spec, const char *list,
+                       struct vg_slice name, struct vg_json *map)
+{
+    struct vg_quantity sum;
+    char room[VG_QUANTITY_TEXT_MAX];
+    struct vg_json text;
+    if (vg_json_get(map, name) || !vg_pod_sum(spec, list, name, &sum))
+        return 0;
+    int err = vg_json_make_string(a, vg_quantity_text(&sum, room), &text);
+    return err < 0 ? err : vg_json_object_add(a, map, name, text);
+}
 
 int vg_default_container(struct vg_arena *a, struct vg_json *v)
 {
@@ -56,6 +72,80 @@ static int default_host_ports(struct vg_arena *a, struct vg_json *containers)
     return err;
 }
 
+/* The name has an older name, and both are shown. */
+int vg_default_pod_spec(struct vg_arena *a, struct vg_json *v)
+{
+    struct vg_json *name = vg_json_get_str(v, "serviceAccountName");
+    struct vg_json *older = vg_json_get_str(v, "serviceAccount");
+    if (vg_json_text(name).n)
+        return vg_json_object_set(a, v, VG_SLICE_LIT("serviceAccount"), *name);
+    if (vg_json_text(older).n)
+        return vg_json_object_set(a, v, VG_SLICE_LIT("serviceAccountName"), *older);
+    return 0;
+}
+
+/* ---- of the pod as a whole ---- */
+
+/* Huge pages are limited by the pod as they are by its containers together, unless it asks for some
+ * itself. */
+static int default_huge_limits(struct vg_arena *a, const struct vg_json *spec,
+                               const struct vg_json *requests, struct vg_json *limits,
+                               const struct vg_json *containers)
+{
+    int err = 0;
+    if (containers)
+        VG_JSON_FOREACH_ITEM (c, containers) {
+            const struct vg_json *own = vg_json_at_path(c, "resources.limits");
+            if (own)
+                VG_JSON_FOREACH_MEMBER (m, own) {
+                    if (vg_resource_is_huge(vg_json_key(m)) &&
+                        !vg_json_get(requests, vg_json_key(m)) && err == 0)
+                        err = default_sum(a, spec, "limits", vg_json_key(m), limits);
+                }
+        }
+    return err;
+}
+
+/* A pod with limits asks for what its containers ask for together, else for as much as it may have.
+ */
+static int default_pod_requests(struct vg_arena *a, const struct vg_json *spec,
+                                const struct vg_json *limits, struct vg_json *requests)
+{
+    int err = default_sum(a, spec, "requests", VG_SLICE_LIT("cpu"), requests);
+    if (err == 0)
+        err = default_sum(a, spec, "requests", VG_SLICE_LIT("memory"), requests);
+    VG_JSON_FOREACH_MEMBER (m, limits) {
+        struct vg_slice key = vg_json_key(m);
+        bool is_supported = vg_slice_eq(key, VG_SLICE_LIT("cpu")) ||
+                            vg_slice_eq(key, VG_SLICE_LIT("memory")) || vg_resource_is_huge(key);
+        if (err == 0 && is_supported && !vg_json_get(requests, key))
+            err = vg_json_object_add(a, requests, key, m->value);
+    }
+    return err;
+}
+
+static int default_resources(struct vg_arena *a, struct vg_json *spec)
+{
+    struct vg_json *resources = vg_json_get_str(spec, "resources");
+    struct vg_json *given = vg_json_get_str(resources, "limits");
+    struct vg_json *asked = vg_json_get_str(resources, "requests");
+    struct vg_json limits = given ? *given : vg_json_object();
+    struct vg_json requests = asked ? *asked : vg_json_object();
+    if (!resources || (limits.n == 0 && requests.n == 0) || limits.n + requests.n > POD_AMOUNTS_MAX)
+        return 0;
+    int err = default_huge_limits(a, spec, &requests, &limits, vg_json_get_str(spec, "containers"));
+    if (err == 0)
+        err = default_huge_limits(a, spec, &requests, &limits,
+                                  vg_json_get_str(spec, "initContainers"));
+    if (err == 0 && limits.n)
+        err = vg_json_object_set(a, resources, VG_SLICE_LIT("limits"), limits);
+    if (err == 0 && limits.n)
+        err = default_pod_requests(a, spec, &limits, &requests);
+    if (err == 0 && requests.n)
+        err = vg_json_object_set(a, resources, VG_SLICE_LIT("requests"), requests);
+    return err;
+}
+
 int vg_default_pod(struct vg_arena *a, struct vg_json *v)
 {
     struct vg_json *spec;
@@ -67,6 +157,8 @@ int vg_default_pod(struct vg_arena *a, struct vg_json *v)
     err = default_requests(a, containers);
     if (err == 0)
         err = default_requests(a, init);
+    if (err == 0)
+        err = default_resources(a, spec);
     if (err == 0)
         err = vg_default_bool(a, spec, "enableServiceLinks", true);
     if (err == 0 && vg_default_has(spec, "hostNetwork"))

@@ -9,5 +9,14 @@
 void vg_check_pod_template(struct vg_check *c, const struct vg_at *at);
 /* The spec of a pod. meta: the pod's metadata; NULL: of a template. */
 void vg_check_pod_spec(struct vg_check *c, const struct vg_at *spec, const struct vg_json *meta);
+/* nodeSelectorTerms, as affinities and persistent volumes have them. */
+void vg_check_node_selector(struct vg_check *c, const struct vg_at *at);
+
+/* What a template, or a pod, is taken with and warned of. */
+void vg_warn_pod_template(struct vg_check *c, const struct vg_at *at);
+
+/* Drop what the original drops from specs of pods, because it is not ready for general use; NULL
+ * allowed. Controllers do so with the template of an object before they check it. */
+void vg_pod_drop_disabled(struct vg_json *spec);
 
 #endif

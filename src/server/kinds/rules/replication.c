@@ -1,4 +1,4 @@
-/* replication.c - the rules of ReplicationController and PodTemplate. */
+/* replication.c - the rules of ReplicationController. */
 #include "pod.h"
 #include "rules.h"
 #include "workload.h"
@@ -54,26 +54,4 @@ const struct vg_rules vg_rules_replication_controller = {
     .check_update = check_controller_update,
     .check_status = vg_check_replicas_status,
     .warn = vg_warn_name,
-};
-
-/* ---- pod templates ---- */
-
-static void check_template(struct vg_check *c, const struct vg_at *obj)
-{
-    struct vg_at template = vg_at(obj, "template");
-    vg_check_pod_template(c, &template);
-}
-
-static void check_template_update(struct vg_check *c, const struct vg_at *obj,
-                                  const struct vg_json *old)
-{
-    (void)old;
-    check_template(c, obj);
-}
-
-const struct vg_rules vg_rules_pod_template = {
-    .group = "",
-    .kind = "PodTemplate",
-    .check = check_template,
-    .check_update = check_template_update,
 };

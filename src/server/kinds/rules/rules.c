@@ -14,6 +14,7 @@
     X(daemon_set)                                                                                  \
     X(deployment)                                                                                  \
     X(job)                                                                                         \
+    X(pod)                                                                                         \
     X(pod_template)                                                                                \
     X(replica_set)                                                                                 \
     X(replication_controller)                                                                      \

@@ -1,0 +1,341 @@
+/* pod_resources.c - requests, limits and claims: of a container, of a pod as a whole, and of its
+ * overhead. */
+#include "pod_int.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+/* More pod-level amounts than this are not held against the sum of the containers: there are cpu,
+ * memory and a few sizes of huge pages. */
+#define POD_AMOUNTS_MAX 64u
+
+/* ---- names ---- */
+
+static bool has_slash(struct vg_slice s)
+{
+    return s.n && memchr(s.p, '/', s.n);
+}
+
+static void check_container_name(struct vg_check *c, const struct vg_at *at, struct vg_slice name)
+{
+    bool is_standard =
+        vg_slice_eq(name, VG_SLICE_LIT("cpu")) || vg_slice_eq(name, VG_SLICE_LIT("memory")) ||
+        vg_slice_eq(name, VG_SLICE_LIT("ephemeral-storage")) || vg_resource_is_huge(name);
+    (void)vg_check_resource_name(c, at, name);
+    if (!has_slash(name) && !is_standard)
+        vg_bad_value(c, at, vg_json_quoted(c, name), "must be a standard resource for containers");
+    else if (has_slash(name) && !vg_resource_is_native(name) && !vg_resource_is_extended(name))
+        vg_bad_value(c, at, vg_json_quoted(c, name),
+                     "doesn't follow extended resource name standard");
+}
+
+static void check_pod_name(struct vg_check *c, const struct vg_at *at, struct vg_slice name)
+{
+    static const char *const supported[] = {"cpu", "hugepages-", "memory", NULL};
+    struct vg_json text = vg_json_string_ref(name);
+    struct vg_at shown = *at;
+    if (!vg_check_resource_name(c, at, name) || vg_resource_is_huge(name))
+        return;
+    shown.v = &text;
+    (void)vg_check_one_of(c, &shown, supported);
+}
+
+/* ---- requests and limits ---- */
+
+struct requirements {
+    struct vg_check *c;
+    void (*check_name)(struct vg_check *c, const struct vg_at *at, struct vg_slice name);
+    struct vg_at limits, requests;
+    bool has_compute, has_huge;
+};
+
+/* Huge pages come whole. What is beyond 64 bits passes, as it does in the original. */
+static void check_huge(struct requirements *r, const struct vg_at *at)
+{
+    struct vg_quantity q, page;
+    int64_t amount = 0, size = 0;
+    bool is_exact = false;
+    static const size_t prefix = sizeof "hugepages-" - 1;
+    r->has_huge = true;
+    bool is_fit =
+        vg_quantity_parse(vg_slice(at->key.p + prefix, at->key.n - prefix), &page, NULL) == 0 &&
+        vg_quantity_sign(&page) > 0 && vg_quantity_scaled(&page, 0, &size, &is_exact) == 0 &&
+        is_exact && vg_at_quantity(at, &q) &&
+        (vg_quantity_scaled(&q, 0, &amount, NULL) < 0 || amount % size == 0);
+    if (!is_fit)
+        vg_bad_text(r->c, at, "%.*s is not positive integer multiple of %.*s",
+                    VG_SLICE_ARG(vg_at_text(at)), VG_SLICE_ARG(at->key));
+}
+
+static void check_amount(struct requirements *r, const struct vg_at *at)
+{
+    r->check_name(r->c, at, at->key);
+    vg_check_resource_amount(r->c, at, at->key);
+    r->has_compute = r->has_compute || vg_slice_eq(at->key, VG_SLICE_LIT("cpu")) ||
+                     vg_slice_eq(at->key, VG_SLICE_LIT("memory"));
+}
+
+static void check_against_limit(struct requirements *r, const struct vg_at *at,
+                                const struct vg_json *limit)
+{
+    struct vg_quantity q, max;
+    bool may_overcommit = vg_resource_may_overcommit(at->key);
+    if (!limit) {
+        if (!may_overcommit)
+            vg_required(r->c, &r->limits, "Limit must be set for non overcommitable resources");
+        return;
+    }
+    (void)vg_at_quantity(at, &q);
+    (void)vg_json_quantity(limit, &max);
+    int cmp = vg_quantity_cmp(&q, &max);
+    if (cmp != 0 && !may_overcommit)
+        vg_bad_value(r->c, &r->requests, vg_json_quoted(r->c, vg_at_text(at)),
+                     "must be equal to %.*s limit of %.*s", VG_SLICE_ARG(at->key),
+                     VG_SLICE_ARG(vg_json_text(limit)));
+    else if (cmp > 0)
+        vg_bad_value(r->c, &r->requests, vg_json_quoted(r->c, vg_at_text(at)),
+                     "must be less than or equal to %.*s limit of %.*s", VG_SLICE_ARG(at->key),
+                     VG_SLICE_ARG(vg_json_text(limit)));
+}
+
+static void check_requirements(struct requirements *r, const struct vg_at *at)
+{
+    if (r->limits.v)
+        VG_JSON_FOREACH_MEMBER (m, r->limits.v) {
+            struct vg_at limit = vg_at_key(&r->limits, m);
+            check_amount(r, &limit);
+            if (vg_resource_is_huge(limit.key))
+                check_huge(r, &limit);
+        }
+    if (r->requests.v) {
+        VG_AUTO(names) limits = {0};
+        if (r->limits.v)
+            VG_JSON_FOREACH_MEMBER (m, r->limits.v)
+                (void)vg_names_add(r->c, &limits, vg_json_key(m), &m->value);
+        VG_JSON_FOREACH_MEMBER (m, r->requests.v) {
+            struct vg_at request = vg_at_key(&r->requests, m);
+            const struct vg_json *limit = NULL;
+            (void)vg_names_find(&limits, request.key, &limit);
+            check_amount(r, &request);
+            check_against_limit(r, &request, limit);
+            if (vg_resource_is_huge(request.key))
+                check_huge(r, &request);
+        }
+    }
+    if (r->has_huge && !r->has_compute)
+        vg_forbidden(r->c, at, "HugePages require cpu or memory");
+}
+
+/* ---- claims ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return vg_slice_cmp(*(const struct vg_slice *)a, *(const struct vg_slice *)b);
+}
+
+/* The names that would do, sorted. */
+static void say_unknown_claim(struct vg_pod *p, const struct vg_at *at, struct vg_slice name)
+{
+    struct vg_at claims = vg_at(p->spec, "resourceClaims");
+    struct vg_slice *sorted = vg_arena_array(p->c->arena, struct vg_slice, vg_at_n(&claims) + 1);
+    struct vg_json shown = vg_json_string_ref(name);
+    struct vg_at it = *at;
+    VG_AUTO(buf) b = {0};
+    size_t n = 0;
+    int err = sorted ? 0 : -1;
+    if (sorted)
+        VG_AT_FOREACH (claim, &claims) {
+            sorted[n] = vg_json_text(vg_json_get_str(claim.v, "name"));
+            n += sorted[n].n > 0;
+        }
+    if (n)
+        qsort(sorted, n, sizeof *sorted, by_text);
+    for (size_t i = 0; i < n && err == 0; i++)
+        if (i == 0 || !vg_slice_eq(sorted[i], sorted[i - 1]))
+            err = vg_buf_printf(&b, "%s%.*s", i ? ", " : "", VG_SLICE_ARG(sorted[i]));
+    p->c->errors->failed |= err < 0;
+    it.v = &shown;
+    vg_not_found_because(p->c, &it, "must be one of the names in pod.spec.resourceClaims%s%.*s",
+                         n ? ": " : " which is empty", VG_SLICE_ARG(vg_buf_slice(&b)));
+}
+
+/* A claim is used whole, or by its requests, and each of them once. */
+static void check_use(struct vg_pod *p, const struct vg_at *at, struct vg_names *whole,
+                      struct vg_names *parts, struct vg_names *keys)
+{
+    struct vg_at request = vg_at(at, "request");
+    struct vg_slice name = vg_json_text(vg_json_get_str(at->v, "name")), key = name;
+    if (name.n == 0) {
+        vg_required(p->c, at, NULL);
+        return;
+    }
+    if (vg_names_has(whole, name)) {
+        vg_duplicate_value(p->c, at, vg_json_quoted(p->c, name));
+    } else if (vg_at_text(&request).n == 0) {
+        if (vg_names_has(parts, name))
+            vg_duplicate_value(p->c, at, vg_json_quoted(p->c, name));
+        (void)vg_names_add(p->c, whole, name, NULL);
+    } else {
+        (void)vg_check_dns_label(p->c, &request);
+        if (vg_arena_printf(p->c->arena, &key, "%.*s/%.*s", VG_SLICE_ARG(name),
+                            VG_SLICE_ARG(vg_at_text(&request))) < 0)
+            p->c->errors->failed = true;
+        if (!vg_names_add(p->c, keys, key, NULL))
+            vg_duplicate_value(p->c, at, vg_json_quoted(p->c, key));
+        (void)vg_names_add(p->c, parts, name, NULL);
+    }
+    if (!vg_names_has(&p->claims, name))
+        say_unknown_claim(p, at, name);
+}
+
+static void check_claims(struct vg_pod *p, const struct vg_at *at)
+{
+    struct vg_at claims = vg_at(at, "claims");
+    VG_AUTO(names) whole = {0};
+    VG_AUTO(names) parts = {0};
+    VG_AUTO(names) keys = {0};
+    VG_AT_FOREACH (use, &claims)
+        check_use(p, &use, &whole, &parts, &keys);
+}
+
+void vg_pod_check_container_resources(struct vg_pod *p, const struct vg_at *at)
+{
+    struct requirements r = {.c = p->c,
+                             .check_name = check_container_name,
+                             .limits = vg_at(at, "limits"),
+                             .requests = vg_at(at, "requests")};
+    check_requirements(&r, at);
+    check_claims(p, at);
+}
+
+void vg_pod_check_overhead(struct vg_pod *p, const struct vg_at *at)
+{
+    struct requirements r = {.c = p->c,
+                             .check_name = check_container_name,
+                             .limits = vg_at_of(at, "limits", at->v),
+                             .requests = vg_at_of(at, "requests", NULL)};
+    if (at->v)
+        check_requirements(&r, at);
+}
+
+/* ---- of a pod as a whole ---- */
+
+static void add(struct vg_quantity *sum, const struct vg_quantity *q)
+{
+    if (vg_quantity_add(sum, q) < 0)
+        *sum = vg_quantity_cmp(sum, q) < 0 ? *q : *sum;
+}
+
+static bool amount_of(const struct vg_json *container, const char *list, struct vg_slice name,
+                      struct vg_quantity *ret)
+{
+    const struct vg_json *all = vg_json_get_str(vg_json_get_str(container, "resources"), list);
+    const struct vg_json *v = vg_json_get(all, name);
+    (void)vg_json_quantity(v, ret);
+    return v != NULL;
+}
+
+bool vg_pod_sum(const struct vg_json *spec, const char *list, struct vg_slice name,
+                struct vg_quantity *ret)
+{
+    const struct vg_json *regular = vg_json_get_str(spec, "containers");
+    const struct vg_json *init = vg_json_get_str(spec, "initContainers");
+    struct vg_quantity sum = vg_quantity_of(0, 0, VG_QUANTITY_DECIMAL), beside = sum, most = sum, q;
+    bool is_there = false;
+    if (regular)
+        VG_JSON_FOREACH_ITEM (it, regular)
+            if (amount_of(it, list, name, &q)) {
+                is_there = true;
+                add(&sum, &q);
+            }
+    if (init)
+        VG_JSON_FOREACH_ITEM (it, init) {
+            bool has = amount_of(it, list, name, &q);
+            struct vg_quantity now = beside;
+            is_there = is_there || has;
+            add(&now, &q);
+            if (vg_slice_eq(vg_json_text(vg_json_get_str(it, "restartPolicy")),
+                            VG_SLICE_LIT("Always"))) {
+                if (has)
+                    add(&sum, &q);
+                beside = now;
+            }
+            if (vg_quantity_cmp(&now, &most) > 0)
+                most = now;
+        }
+    *ret = vg_quantity_cmp(&most, &sum) > 0 ? most : sum;
+    return is_there;
+}
+
+/* What the containers have together must fit into what the pod has. */
+static void check_sums(struct vg_pod *p, const struct vg_at *at, const char *list)
+{
+    struct vg_at amounts = vg_at(at, list);
+    bool is_limits = strcmp(list, "limits") == 0;
+    char room[VG_QUANTITY_TEXT_MAX];
+    if (!amounts.v || amounts.v->n > POD_AMOUNTS_MAX)
+        return;
+    VG_JSON_FOREACH_MEMBER (m, amounts.v) {
+        struct vg_at amount = vg_at_key(&amounts, m);
+        struct vg_quantity q, sum;
+        if (is_limits && !vg_resource_is_huge(amount.key))
+            continue;
+        if (!vg_pod_sum(p->spec->v, list, amount.key, &sum))
+            continue;
+        (void)vg_at_quantity(&amount, &q);
+        if (vg_quantity_cmp(&sum, &q) > 0)
+            vg_bad_text(p->c, &amount,
+                        "must be greater than or equal to aggregate container %s of %.*s", list,
+                        VG_SLICE_ARG(vg_quantity_text(&sum, room)));
+    }
+}
+
+static void check_each_limit(struct vg_pod *p, const struct vg_at *at)
+{
+    const struct vg_json *of_pod = vg_json_get_str(at->v, "limits");
+    struct vg_at containers = vg_at(p->spec, "containers");
+    struct vg_at blamed = vg_at_of(at, "containers", containers.v);
+    if (!of_pod || of_pod->n > POD_AMOUNTS_MAX)
+        return;
+    VG_AT_FOREACH (container, &blamed) {
+        const struct vg_json *limits = vg_json_at_path(container.v, "resources.limits");
+        if (!limits)
+            continue;
+        VG_JSON_FOREACH_MEMBER (m, limits) {
+            const struct vg_json *max = vg_json_get(of_pod, vg_json_key(m));
+            struct vg_at key = vg_at_key(&container, m);
+            struct vg_at limit = vg_at_of(&key, "limits", &m->value);
+            struct vg_quantity q, of_all;
+            if (!max)
+                continue;
+            (void)vg_at_quantity(&limit, &q);
+            (void)vg_json_quantity(max, &of_all);
+            if (vg_quantity_cmp(&q, &of_all) > 0)
+                vg_bad_text(p->c, &limit, "must be less than or equal to pod limits of %.*s",
+                            VG_SLICE_ARG(vg_json_text(max)));
+        }
+    }
+}
+
+void vg_pod_check_resources(struct vg_pod *p)
+{
+    struct vg_at at = vg_at(p->spec, "resources"), claims = vg_at(&at, "claims");
+    struct requirements r = {.c = p->c,
+                             .check_name = check_pod_name,
+                             .limits = vg_at(&at, "limits"),
+                             .requests = vg_at(&at, "requests")};
+    if (!vg_at_is_set(&at))
+        return;
+    if (vg_pod_is_windows(p)) {
+        vg_forbidden(p->c, &at, "may not be set for a windows pod");
+        return;
+    }
+    if (vg_at_is_set(&claims))
+        vg_forbidden(p->c, &claims, "claims may not be set for Resources at pod-level");
+    check_requirements(&r, &at);
+    check_claims(p, &at);
+    check_sums(p, &at, "requests");
+    check_sums(p, &at, "limits");
+    check_each_limit(p, &at);
+}
