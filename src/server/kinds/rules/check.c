@@ -234,3 +234,12 @@ void vg_caution_at(struct vg_check *c, const struct vg_at *at, const char *fmt, 
     caution_v(c, at, fmt, ap);
     va_end(ap);
 }
+
+struct vg_slice vg_json_shown(struct vg_check *c, const struct vg_json *v)
+{
+    VG_AUTO(buf) b = {0};
+    struct vg_slice ret = VG_SLICE_LIT("null");
+    if (vg_arena_keep(c->arena, shown(c, &b, v), &ret) < 0)
+        c->errors->failed = true;
+    return ret;
+}

@@ -124,6 +124,8 @@ void vg_caution_at(struct vg_check *c, const struct vg_at *at, const char *fmt, 
 
 /* A text as JSON in the check's arena, for vg_bad_value. */
 struct vg_slice vg_json_quoted(struct vg_check *c, struct vg_slice text);
+/* A value as JSON in the check's arena. */
+struct vg_slice vg_json_shown(struct vg_check *c, const struct vg_json *v);
 
 /* ---- checks that many kinds share (common.c); true: nothing to complain about ---- */
 

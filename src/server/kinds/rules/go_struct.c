@@ -11,6 +11,7 @@
 /* Names that are more than their JSON name with a capital. */
 static const char *const names[][2] = {
     {"apiGroup", "APIGroup"},
+    {"apiGroups", "APIGroups"},
     {"apiVersion", "APIVersion"},
     {"awsElasticBlockStore", "AWSElasticBlockStore"},
     {"cel", "CEL"},
@@ -130,13 +131,20 @@ static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const s
     return r < 0 ? r : vg_buf_append_byte(b, '}');
 }
 
+struct vg_slice vg_go_struct(struct vg_check *c, const struct vg_schema_type *type,
+                             const struct vg_json *v)
+{
+    VG_AUTO(buf) b = {0};
+    struct vg_slice ret = VG_SLICE_LIT("null");
+    if (append_type(&b, type, v) < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)
+        c->errors->failed = true;
+    return ret;
+}
+
 void vg_bad_go(struct vg_check *c, const struct vg_at *at, const struct vg_schema_type *type,
                const char *detail)
 {
-    VG_AUTO(buf) b = {0};
-    if (append_type(&b, type, at->v) < 0)
-        c->errors->failed = true;
-    vg_bad_value(c, at, vg_buf_slice(&b), "%s", detail);
+    vg_bad_value(c, at, vg_go_struct(c, type, at->v), "%s", detail);
 }
 
 bool vg_check_immutable_go(struct vg_check *c, const struct vg_at *at, const struct vg_json *old,

@@ -9,6 +9,9 @@
 
 struct vg_schema_type;
 
+/* The value as text in the check's arena: {"Name":"x","Other":null}. */
+struct vg_slice vg_go_struct(struct vg_check *c, const struct vg_schema_type *type,
+                             const struct vg_json *v);
 /* Invalid value: {"Name":"x","Other":null}: detail. */
 void vg_bad_go(struct vg_check *c, const struct vg_at *at, const struct vg_schema_type *type,
                const char *detail);

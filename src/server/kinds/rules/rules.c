@@ -2,6 +2,7 @@
 #include "rules.h"
 
 #define KINDS(X)                                                                                   \
+    X(api_service)                                                                                 \
     X(certificate_signing_request)                                                                 \
     X(cluster_role)                                                                                \
     X(cluster_role_binding)                                                                        \
@@ -13,9 +14,14 @@
     X(csi_storage_capacity)                                                                        \
     X(daemon_set)                                                                                  \
     X(deployment)                                                                                  \
+    X(flow_schema)                                                                                 \
     X(job)                                                                                         \
+    X(mutating_admission_policy)                                                                   \
+    X(mutating_admission_policy_binding)                                                           \
+    X(mutating_webhook_configuration)                                                              \
     X(pod)                                                                                         \
     X(pod_template)                                                                                \
+    X(priority_level_configuration)                                                                \
     X(replica_set)                                                                                 \
     X(replication_controller)                                                                      \
     X(role)                                                                                        \
@@ -25,6 +31,9 @@
     X(service_account)                                                                             \
     X(stateful_set)                                                                                \
     X(storage_class)                                                                               \
+    X(validating_admission_policy)                                                                 \
+    X(validating_admission_policy_binding)                                                         \
+    X(validating_webhook_configuration)                                                            \
     X(volume_attachment)                                                                           \
     X(volume_attributes_class)
 

@@ -1,0 +1,112 @@
+/* apiregistration.c - rules of API services. */
+#include <inttypes.h>
+
+#include "base/buf.h"
+
+#include "rules.h"
+
+/* Its name says what it serves. */
+static void check_name(struct vg_check *c, const struct vg_at *obj, const struct vg_at *spec)
+{
+    struct vg_at meta = vg_at(obj, "metadata"), name = vg_at(&meta, "name");
+    struct vg_slice group = vg_json_text(vg_json_get_str(spec->v, "group"));
+    struct vg_slice version = vg_json_text(vg_json_get_str(spec->v, "version"));
+    VG_AUTO(buf) want = {0};
+    if (vg_at_text(&name).n == 0 || !vg_validate_path_segment(vg_at_text(&name), NULL))
+        return; /* found elsewhere */
+    if (vg_buf_printf(&want, "%.*s.%.*s", VG_SLICE_ARG(version), VG_SLICE_ARG(group)) < 0)
+        c->errors->failed = true;
+    struct vg_slice quoted = vg_json_quoted(c, vg_buf_slice(&want));
+    if (!vg_slice_eq(vg_at_text(&name), vg_buf_slice(&want)))
+        vg_bad(c, &name, "must be `spec.version+\".\"+spec.group`: %.*s", VG_SLICE_ARG(quoted));
+}
+
+static void check_priority(struct vg_check *c, const struct vg_at *spec, const char *member,
+                           int64_t max)
+{
+    struct vg_at at = vg_at(spec, member);
+    if (vg_at_int(&at) <= 0 || vg_at_int(&at) > max)
+        vg_bad_int(c, &at, "must be positive and less than %" PRId64, max);
+}
+
+/* Bytes of what base64 stands for. */
+static size_t decoded_size(struct vg_slice text)
+{
+    size_t pad = 0;
+    while (pad < 2 && pad < text.n && text.p[text.n - 1 - pad] == '=')
+        pad++;
+    return text.n / 4 * 3 - pad;
+}
+
+/* Served here, so nobody is called. */
+static void check_local(struct vg_check *c, const struct vg_at *spec)
+{
+    struct vg_at bundle = vg_at(spec, "caBundle"), skip = vg_at(spec, "insecureSkipTLSVerify");
+    VG_AUTO(buf) size = {0};
+    if (vg_at_text(&bundle).n) {
+        if (vg_buf_printf(&size, "\"%zu bytes\"", decoded_size(vg_at_text(&bundle))) < 0)
+            c->errors->failed = true;
+        vg_bad_value(c, &bundle, vg_buf_slice(&size), "local APIServices may not have a caBundle");
+    }
+    if (vg_at_is_true(&skip))
+        vg_bad(c, &skip, "local APIServices may not have insecureSkipTLSVerify");
+}
+
+static void check_service(struct vg_check *c, const struct vg_at *spec)
+{
+    struct vg_at service = vg_at(spec, "service"), ns = vg_at(&service, "namespace");
+    struct vg_at name = vg_at(&service, "name"), port = vg_at(&service, "port");
+    struct vg_at bundle = vg_at(spec, "caBundle"), skip = vg_at(spec, "insecureSkipTLSVerify");
+    if (!service.v) {
+        check_local(c, spec);
+        return;
+    }
+    (void)vg_check_given(c, &ns);
+    (void)vg_check_given(c, &name);
+    if (vg_at_int(&port) < 1 || vg_at_int(&port) > 65535)
+        vg_bad_int(c, &port, "port is not valid: must be between 1 and 65535, inclusive");
+    if (vg_at_is_true(&skip) && vg_at_text(&bundle).n)
+        vg_bad(c, &skip, "may not be true if caBundle is present");
+}
+
+static void check(struct vg_check *c, const struct vg_at *obj)
+{
+    struct vg_at spec = vg_at(obj, "spec"), group = vg_at(&spec, "group");
+    struct vg_at version = vg_at(&spec, "version");
+    struct vg_name_reasons why = {0};
+    check_name(c, obj, &spec);
+    if (vg_at_text(&group).n)
+        (void)vg_check_dns_subdomain(c, &group);
+    else if (!vg_at_is(&version, "v1"))
+        vg_required(c, &group, "only v1 may have an empty group and it better be legacy kube");
+    if (!vg_validate_dns1035_label(vg_at_text(&version), &why))
+        (void)vg_check_reasons(c, &version, &why);
+    check_priority(c, &spec, "groupPriorityMinimum", 20000);
+    check_priority(c, &spec, "versionPriority", 1000);
+    check_service(c, &spec);
+}
+
+static void check_update(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
+{
+    (void)old;
+    check(c, obj);
+}
+
+static void check_status(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
+{
+    static const char *const values[] = {"True", "False", "Unknown", NULL};
+    struct vg_at status = vg_at(obj, "status"), list = vg_at(&status, "conditions");
+    (void)old;
+    VG_AT_FOREACH (condition, &list) {
+        struct vg_at value = vg_at(&condition, "status");
+        (void)vg_check_one_of(c, &value, values);
+    }
+}
+
+const struct vg_rules vg_rules_api_service = {
+    .group = "apiregistration.k8s.io",
+    .kind = "APIService",
+    .check = check,
+    .check_update = check_update,
+    .check_status = check_status,
+};
