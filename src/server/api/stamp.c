@@ -121,7 +121,9 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
      * compared with what is stored. */
     struct vg_json own;
     int err = vg_schema_arrange(&c->scratch, vg_kind_type(c->kind), root, &own);
-    if (err == 0 && prepare)
+    if (err == 0 && prepare && rules->ignores_meta)
+        err = prepare(&c->scratch, &own, old);
+    else if (err == 0 && prepare)
         err = prepare_with_meta(&c->scratch, prepare, &own, old, m);
     if (err == 0 && old)
         err = share_equals(&own, old);

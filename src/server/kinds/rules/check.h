@@ -164,6 +164,8 @@ bool vg_check_no_backsteps(struct vg_check *c, const struct vg_at *at);
 bool vg_path_has_backstep(struct vg_slice path);
 /* Required value when absent or empty; true when it is there. */
 bool vg_check_given(struct vg_check *c, const struct vg_at *at);
+/* Conditions of metav1, as new kinds have them; no type twice (policy.c). */
+void vg_check_conditions(struct vg_check *c, const struct vg_at *list);
 /* field is immutable: `at` (of the new object) must equal old's value. */
 bool vg_check_immutable(struct vg_check *c, const struct vg_at *at, const struct vg_json *old);
 

@@ -112,3 +112,18 @@ void vg_check_resource_amount(struct vg_check *c, const struct vg_at *at, struct
         !is_exact)
         vg_bad_text(c, at, "must be an integer");
 }
+
+void vg_check_container_resource_name(struct vg_check *c, const struct vg_at *at,
+                                      struct vg_slice name)
+{
+    bool has_slash = name.n && memchr(name.p, '/', name.n);
+    bool is_standard =
+        vg_slice_eq(name, VG_SLICE_LIT("cpu")) || vg_slice_eq(name, VG_SLICE_LIT("memory")) ||
+        vg_slice_eq(name, VG_SLICE_LIT("ephemeral-storage")) || vg_resource_is_huge(name);
+    (void)vg_check_resource_name(c, at, name);
+    if (!has_slash && !is_standard)
+        vg_bad_value(c, at, vg_json_quoted(c, name), "must be a standard resource for containers");
+    else if (has_slash && !vg_resource_is_native(name) && !vg_resource_is_extended(name))
+        vg_bad_value(c, at, vg_json_quoted(c, name),
+                     "doesn't follow extended resource name standard");
+}

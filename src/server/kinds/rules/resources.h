@@ -23,6 +23,9 @@ static inline bool vg_resource_is_huge(struct vg_slice name)
 
 /* The name `name`, blamed on `at`: a qualified name, and a standard one when it has no prefix. */
 bool vg_check_resource_name(struct vg_check *c, const struct vg_at *at, struct vg_slice name);
+/* The same, and one that a container may ask for. */
+void vg_check_container_resource_name(struct vg_check *c, const struct vg_at *at,
+                                      struct vg_slice name);
 /* The amount at `at` of the resource: not negative; whole if it is counted so. */
 void vg_check_resource_amount(struct vg_check *c, const struct vg_at *at, struct vg_slice name);
 

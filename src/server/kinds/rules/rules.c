@@ -15,12 +15,16 @@
     X(daemon_set)                                                                                  \
     X(deployment)                                                                                  \
     X(flow_schema)                                                                                 \
+    X(horizontal_pod_autoscaler)                                                                   \
     X(job)                                                                                         \
+    X(lease)                                                                                       \
     X(mutating_admission_policy)                                                                   \
     X(mutating_admission_policy_binding)                                                           \
     X(mutating_webhook_configuration)                                                              \
     X(pod)                                                                                         \
+    X(pod_disruption_budget)                                                                       \
     X(pod_template)                                                                                \
+    X(priority_class)                                                                              \
     X(priority_level_configuration)                                                                \
     X(replica_set)                                                                                 \
     X(replication_controller)                                                                      \

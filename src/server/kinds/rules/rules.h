@@ -15,6 +15,8 @@ struct vg_rules {
     /* What the server sets or drops in an object before it is checked; old: what is stored, NULL at
      * a create. `obj` may be changed, old not. 0, -ENOMEM. */
     vg_rules_prepare_fn *prepare;
+    /* prepare neither reads metadata nor sets any; else it is the server's own while it runs. */
+    bool ignores_meta;
     /* The same for a write of its status. */
     vg_rules_prepare_fn *prepare_status;
     void (*check)(struct vg_check *c, const struct vg_at *obj);

@@ -238,6 +238,7 @@ const struct vg_rules vg_rules_stateful_set = {
     .group = "apps",
     .kind = "StatefulSet",
     .prepare = prepare,
+    .ignores_meta = true,
     .check = check,
     .check_update = check_update,
     .check_status = check_status,
