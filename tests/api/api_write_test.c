@@ -544,8 +544,8 @@ static void collections_go_by_selector(void **state)
     get(CONFIGS, 200);
     assert_int_equal(vg_json_get_str(root, "items")->n, 0);
     /* What is served without a cache. */
-    post("/api/v1/namespaces/ns/events", "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{}}",
-         201);
+    post("/api/v1/namespaces/ns/events",
+         "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{\"namespace\":\"ns\"}}", 201);
     patch("/api/v1/namespaces/ns/events/e", "{\"message\":\"m\"}", 200);
     erase("/api/v1/namespaces/ns/events", NULL, 200);
     assert_int_equal(vg_json_get_str(root, "items")->n, 1);

@@ -41,7 +41,7 @@ def some_object(rng, kind, name):
     if kind == "configmaps":
         return {"metadata": meta, "data": {"a": str(rng.randrange(5))}}
     if kind == "events":
-        return {"metadata": meta, "message": "x"}
+        return {"metadata": meta, "message": "x", "involvedObject": {"namespace": "ns"}}
     spec = {}
     if kind in ("deployments", "jobs"):
         pod = {"containers": [{"name": "c", "image": "i"}]}

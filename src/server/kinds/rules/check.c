@@ -132,6 +132,12 @@ void vg_duplicate_value(struct vg_check *c, const struct vg_at *at, struct vg_sl
     say(c, at, "FieldValueDuplicate", "Duplicate value", json, NULL);
 }
 
+void vg_duplicate_because(struct vg_check *c, const struct vg_at *at, struct vg_slice json,
+                          const char *why)
+{
+    say(c, at, "FieldValueDuplicate", "Duplicate value", json, "%s", why);
+}
+
 void vg_duplicate(struct vg_check *c, const struct vg_at *at)
 {
     VG_AUTO(buf) b = {0};

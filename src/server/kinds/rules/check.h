@@ -106,6 +106,8 @@ void vg_required(struct vg_check *c, const struct vg_at *at, const char *fmt, ..
 void vg_forbidden(struct vg_check *c, const struct vg_at *at, const char *fmt, ...) VG_PRINTF(3, 4);
 void vg_duplicate(struct vg_check *c, const struct vg_at *at);
 void vg_duplicate_value(struct vg_check *c, const struct vg_at *at, struct vg_slice json);
+void vg_duplicate_because(struct vg_check *c, const struct vg_at *at, struct vg_slice json,
+                          const char *why);
 void vg_not_found(struct vg_check *c, const struct vg_at *at);
 void vg_not_found_because(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
     VG_PRINTF(3, 4);

@@ -7,7 +7,7 @@
 #include "server/schema/default.h"
 
 /* core (defaults_core.c, defaults_pod.c) */
-vg_schema_default_fn vg_default_container, vg_default_limit_range_item, vg_default_node_status,
+vg_schema_default_fn vg_default_container, vg_default_limit_range_item, vg_default_node_spec, vg_default_node_status,
     vg_default_persistent_volume, vg_default_persistent_volume_claim, vg_default_pod,
     vg_default_pod_spec, vg_default_replication_controller, vg_default_service, vg_default_volume;
 
@@ -18,6 +18,9 @@ vg_schema_default_fn vg_default_autoscaler_spec, vg_default_autoscaler_v1,
 /* other groups (defaults_more.c) */
 vg_schema_default_fn vg_default_csi_driver_spec, vg_default_custom_resource_definition,
     vg_default_device_request, vg_default_device_taint, vg_default_rbac_subject;
+
+/* networking.k8s.io (defaults_networking.c) */
+vg_schema_default_fn vg_default_network_policy_spec;
 
 /* The map v has under that name gets the members of `from` that it lacks. 0, -ENOMEM. */
 VG_CHECK int vg_default_map(struct vg_arena *a, struct vg_json *v, const char *name,

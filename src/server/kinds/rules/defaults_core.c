@@ -165,3 +165,18 @@ int vg_default_persistent_volume_claim(struct vg_arena *a, struct vg_json *v)
 {
     return default_phase(a, v);
 }
+
+/* podCIDR is the first of podCIDRs, and makes them when they say something else. */
+int vg_default_node_spec(struct vg_arena *a, struct vg_json *v)
+{
+    const struct vg_json *one = vg_json_get_str(v, "podCIDR"),
+                         *all = vg_json_get_str(v, "podCIDRs");
+    const struct vg_json *first = vg_json_at(all, 0);
+    if (vg_json_text(one).n == 0)
+        return first ? vg_json_object_set(a, v, VG_SLICE_LIT("podCIDR"), *first) : 0;
+    if (first && vg_slice_eq(vg_json_text(one), vg_json_text(first)))
+        return 0;
+    struct vg_json list = vg_json_array();
+    int err = vg_json_array_push(a, &list, *one);
+    return err < 0 ? err : vg_json_object_set(a, v, VG_SLICE_LIT("podCIDRs"), list);
+}

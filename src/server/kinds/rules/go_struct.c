@@ -1,6 +1,6 @@
 /* go_struct.c - see go_struct.h.
- * Fields come in the order of the versioned type, which is the internal one's but for the sources
- * of persistent volumes. */
+ * Fields come in the order of the versioned type, which is the internal one's but for those in
+ * `moved`. */
 #include "go_struct.h"
 
 #include "base/buf.h"
@@ -16,25 +16,58 @@ static const char *const names[][2] = {
     {"awsElasticBlockStore", "AWSElasticBlockStore"},
     {"cel", "CEL"},
     {"cephfs", "CephFS"},
+    {"chapAuthDiscovery", "DiscoveryCHAPAuth"},
+    {"chapAuthSession", "SessionCHAPAuth"},
+    {"cidrs", "CIDRs"},
     {"csi", "CSI"},
+    {"diskURI", "DataDiskURI"},
     {"fc", "FC"},
     {"fsType", "FSType"},
     {"gcePersistentDisk", "GCEPersistentDisk"},
+    {"iqn", "IQN"},
     {"iscsi", "ISCSI"},
+    {"iscsiInterface", "ISCSIInterface"},
     {"nfs", "NFS"},
+    {"pdName", "PDName"},
     {"rbd", "RBD"},
     {"storageos", "StorageOS"},
     {"uid", "UID"},
     {"url", "URL"},
+    {"wwids", "WWIDs"},
+};
+/* Those of one type alone. */
+static const char *const own_names[][3] = {
+    {"GlusterfsPersistentVolumeSource", "endpoints", "EndpointsName"},
+    {"RBDPersistentVolumeSource", "image", "RBDImage"},
+    {"RBDPersistentVolumeSource", "monitors", "CephMonitors"},
+    {"RBDPersistentVolumeSource", "pool", "RBDPool"},
+    {"RBDPersistentVolumeSource", "user", "RadosUser"},
+};
+/* Fields of a type that stand elsewhere: behind another. */
+static const char *const moved[][3] = {
+    {"PersistentVolumeSource", "quobyte", "rbd"},
+    {"PersistentVolumeSource", "flexVolume", "iscsi"},
 };
 
-static int append_name(struct vg_buf *b, const char *name)
+static int append_name(struct vg_buf *b, const struct vg_schema_type *t, const char *name)
 {
+    for (size_t i = 0; i < VG_ARRAY_LEN(own_names); i++)
+        if (strcmp(own_names[i][0], t->name) == 0 && strcmp(own_names[i][1], name) == 0)
+            return vg_buf_printf(b, "\"%s\":", own_names[i][2]);
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
         if (strcmp(names[i][0], name) == 0)
             return vg_buf_printf(b, "\"%s\":", names[i][1]);
     char first = (char)(name[0] >= 'a' && name[0] <= 'z' ? name[0] - 32 : name[0]);
     return vg_buf_printf(b, "\"%c%s\":", first, name + 1);
+}
+
+/* Is it moved, behind that one (NULL: anywhere)? */
+static bool is_moved(const struct vg_schema_type *t, const char *name, const char *behind)
+{
+    for (size_t i = 0; i < VG_ARRAY_LEN(moved); i++)
+        if (strcmp(moved[i][0], t->name) == 0 && strcmp(moved[i][1], name) == 0)
+            return !behind || strcmp(moved[i][2], behind) == 0;
+    return false;
 }
 
 /* Types of apimachinery have JSON names inside as well. */
@@ -110,6 +143,18 @@ static int append_meta(struct vg_buf *b, const struct vg_json *v)
     return r;
 }
 
+/* With a comma behind it. */
+static int append_field(struct vg_buf *b, const struct vg_schema_type *t,
+                        const struct vg_schema_field *f, const struct vg_json *v)
+{
+    const struct vg_json *inner = vg_json_get_str(v, f->name);
+    if (strcmp(f->name, "metadata") == 0)
+        return append_meta(b, inner);
+    int r = append_name(b, t, f->name);
+    r = r < 0 ? r : append_value(b, f, inner);
+    return r < 0 ? r : vg_buf_append_byte(b, ',');
+}
+
 static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const struct vg_json *v)
 {
     if (is_plain(t))
@@ -117,14 +162,12 @@ static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const s
     int r = vg_buf_append_byte(b, '{');
     for (unsigned i = 0; i < t->n && r == 0; i++) {
         const struct vg_schema_field *f = &t->fields[i];
-        const struct vg_json *inner = vg_json_get_str(v, f->name);
-        if (strcmp(f->name, "metadata") == 0) {
-            r = append_meta(b, inner);
+        if (is_moved(t, f->name, NULL))
             continue;
-        }
-        r = append_name(b, f->name);
-        r = r < 0 ? r : append_value(b, f, inner);
-        r = r < 0 ? r : vg_buf_append_byte(b, ',');
+        r = append_field(b, t, f, v);
+        for (unsigned k = 0; k < t->n && r == 0; k++)
+            if (is_moved(t, t->fields[k].name, f->name))
+                r = append_field(b, t, &t->fields[k], v);
     }
     if (r == 0 && b->p[b->n - 1] == ',')
         b->n--;
@@ -139,6 +182,14 @@ struct vg_slice vg_go_struct(struct vg_check *c, const struct vg_schema_type *ty
     if (append_type(&b, type, v) < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)
         c->errors->failed = true;
     return ret;
+}
+
+struct vg_slice vg_go_struct_of(struct vg_check *c, const char *group, const char *type,
+                                const struct vg_json *v)
+{
+    const struct vg_schema_type *t =
+        vg_schema_find(vg_slice_str(group), VG_SLICE_LIT("v1"), vg_slice_str(type));
+    return t && v ? vg_go_struct(c, t, v) : VG_SLICE_LIT("null");
 }
 
 void vg_bad_go(struct vg_check *c, const struct vg_at *at, const struct vg_schema_type *type,

@@ -14,13 +14,24 @@
     X(csi_storage_capacity)                                                                        \
     X(daemon_set)                                                                                  \
     X(deployment)                                                                                  \
+    X(endpoint_slice)                                                                              \
+    X(endpoints)                                                                                   \
+    X(event)                                                                                       \
+    X(events_event)                                                                                \
     X(flow_schema)                                                                                 \
     X(horizontal_pod_autoscaler)                                                                   \
+    X(ingress)                                                                                     \
+    X(ingress_class)                                                                               \
+    X(ip_address)                                                                                  \
     X(job)                                                                                         \
     X(lease)                                                                                       \
+    X(limit_range)                                                                                 \
     X(mutating_admission_policy)                                                                   \
     X(mutating_admission_policy_binding)                                                           \
     X(mutating_webhook_configuration)                                                              \
+    X(namespace)                                                                                   \
+    X(network_policy)                                                                              \
+    X(node)                                                                                        \
     X(pod)                                                                                         \
     X(pod_disruption_budget)                                                                       \
     X(pod_template)                                                                                \
@@ -28,11 +39,13 @@
     X(priority_level_configuration)                                                                \
     X(replica_set)                                                                                 \
     X(replication_controller)                                                                      \
+    X(resource_quota)                                                                              \
     X(role)                                                                                        \
     X(role_binding)                                                                                \
     X(secret)                                                                                      \
     X(service)                                                                                     \
     X(service_account)                                                                             \
+    X(service_cidr)                                                                                \
     X(stateful_set)                                                                                \
     X(storage_class)                                                                               \
     X(validating_admission_policy)                                                                 \

@@ -1,0 +1,178 @@
+/* event.c - the rules of events. core/v1 takes what it always took; events.k8s.io/v1 is strict. */
+#include "go_struct.h"
+#include "rules.h"
+#include "json/equal.h"
+
+#define SHORT_MAX 128u
+#define NOTE_MAX 1024u
+
+/* One kind of event: how the fields that core renamed are called in messages and in the object. */
+struct names {
+    const char *object, *controller, *note;
+};
+static const struct names core_names = {"involvedObject", "reportingComponent", "message"};
+static const struct names events_names = {"regarding", "reportingController", "note"};
+
+/* Too long texts are not shown. */
+static void check_length(struct vg_check *c, const struct vg_at *at, size_t max)
+{
+    if (vg_at_text(at).n > max)
+        vg_bad_value(c, at, VG_SLICE_LIT("\"\""), "can have at most %zu characters", max);
+}
+
+static void check_texts(struct vg_check *c, const struct vg_at *obj, const struct names *n)
+{
+    struct vg_at controller = vg_at(obj, n->controller), reason = vg_at(obj, "reason");
+    struct vg_at instance = vg_at(obj, "reportingInstance"), action = vg_at(obj, "action");
+    struct vg_at note = vg_at_of(obj, "message", vg_json_get_str(obj->v, n->note));
+    (void)vg_check_given(c, &controller);
+    (void)vg_check_qualified(c, &controller);
+    (void)vg_check_given(c, &instance);
+    check_length(c, &instance, SHORT_MAX);
+    (void)vg_check_given(c, &action);
+    check_length(c, &action, SHORT_MAX);
+    (void)vg_check_given(c, &reason);
+    check_length(c, &reason, SHORT_MAX);
+    check_length(c, &note, NOTE_MAX);
+}
+
+/* What holds for both. */
+static void check_any(struct vg_check *c, const struct vg_at *obj, const struct names *n)
+{
+    struct vg_slice ns = vg_json_text(vg_json_at_path(obj->v, "metadata.namespace"));
+    struct vg_at involved = vg_at_of(obj, "involvedObject", vg_json_get_str(obj->v, n->object));
+    struct vg_at its_ns = vg_at(&involved, "namespace"), time = vg_at(obj, "eventTime");
+    struct vg_slice other = vg_at_text(&its_ns);
+    bool is_default = vg_slice_eq(ns, VG_SLICE_LIT("default"));
+    bool is_ok = other.n               ? vg_at_is_set(&time) || vg_slice_eq(ns, other)
+                 : vg_at_is_set(&time) ? is_default || vg_slice_eq(ns, VG_SLICE_LIT("kube-system"))
+                                       : is_default || ns.n == 0;
+    if (!is_ok)
+        vg_bad_text(c, &its_ns, "does not match event.namespace");
+    if (vg_at_is_set(&time))
+        check_texts(c, obj, n);
+    struct vg_at space = vg_at_of(obj, "namespace", vg_json_at_path(obj->v, "metadata.namespace"));
+    (void)vg_check_dns_subdomain(c, &space);
+}
+
+/* ---- core ---- */
+
+static void check_core(struct vg_check *c, const struct vg_at *obj)
+{
+    check_any(c, obj, &core_names);
+}
+
+static void check_core_update(struct vg_check *c, const struct vg_at *obj,
+                              const struct vg_json *old)
+{
+    (void)old;
+    check_any(c, obj, &core_names);
+}
+
+const struct vg_rules vg_rules_event = {.group = "",
+                                        .kind = "Event",
+                                        .prepare = vg_prepare_meta,
+                                        .check = check_core,
+                                        .check_update = check_core_update};
+
+/* ---- events.k8s.io ---- */
+
+static void check_series(struct vg_check *c, const struct vg_at *obj)
+{
+    struct vg_at series = vg_at(obj, "series"), count = vg_at(&series, "count");
+    struct vg_at time = vg_at(&series, "lastObservedTime");
+    if (!vg_at_is_set(&series))
+        return;
+    if (vg_at_int(&count) < 2)
+        vg_bad_value(c, &count, VG_SLICE_LIT("\"\""), "should be at least 2");
+    if (!vg_at_is_set(&time))
+        vg_required(c, &time, NULL);
+}
+
+static void check_unset(struct vg_check *c, const struct vg_at *obj, const char *name,
+                        const char *shown)
+{
+    const struct vg_json *v = vg_json_get_str(obj->v, name);
+    struct vg_at at = vg_at_of(obj, shown, v);
+    bool is_number = vg_json_is(v, VG_JSON_NUMBER) && vg_at_int(&at) == 0;
+    if (v && !is_number && (v->type != VG_JSON_OBJECT || v->n))
+        vg_bad_value(c, &at, VG_SLICE_LIT("\"\""), "needs to be unset");
+}
+
+static void check_events(struct vg_check *c, const struct vg_at *obj)
+{
+    struct vg_at time = vg_at(obj, "eventTime"), type = vg_at(obj, "type");
+    check_any(c, obj, &events_names);
+    check_series(c, obj);
+    if (!vg_at_is_set(&time))
+        vg_required(c, &time, NULL);
+    if (!vg_at_is(&type, "Normal") && !vg_at_is(&type, "Warning"))
+        vg_bad_value(c, &type, VG_SLICE_LIT("\"\""), "has invalid value: %.*s",
+                     VG_SLICE_ARG(vg_at_text(&type)));
+    check_unset(c, obj, "deprecatedFirstTimestamp", "firstTimestamp");
+    check_unset(c, obj, "deprecatedLastTimestamp", "lastTimestamp");
+    check_unset(c, obj, "deprecatedCount", "count");
+    check_unset(c, obj, "deprecatedSource", "source");
+}
+
+/* A text or number: absent is its zero. */
+static void check_kept(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old,
+                       const char *name, const char *shown)
+{
+    struct vg_at at = vg_at_of(obj, shown, vg_json_get_str(obj->v, name));
+    if (vg_slice_eq(vg_at_text(&at), vg_json_text(vg_json_get_str(old, name))))
+        return;
+    if (vg_json_is(at.v, VG_JSON_NUMBER))
+        vg_bad_int(c, &at, "field is immutable");
+    else
+        vg_bad_text(c, &at, "field is immutable");
+}
+
+static void check_kept_object(struct vg_check *c, const struct vg_at *obj,
+                              const struct vg_json *old, const char *name, const char *shown,
+                              const char *type)
+{
+    struct vg_at at = vg_at_of(obj, shown, vg_json_get_str(obj->v, name));
+    (void)vg_check_immutable_go(c, &at, vg_json_get_str(old, name), "", type);
+}
+
+static void check_kept_value(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old,
+                            const char *name, const char *shown)
+{
+    struct vg_at at = vg_at_of(obj, shown, vg_json_get_str(obj->v, name));
+    (void)vg_check_immutable(c, &at, vg_json_get_str(old, name));
+}
+
+static void check_events_update(struct vg_check *c, const struct vg_at *obj,
+                                const struct vg_json *old)
+{
+    static const struct vg_json null;
+    const struct vg_json *now = vg_json_get_str(obj->v, "series");
+    const struct vg_json *before = vg_json_get_str(old, "series");
+    check_any(c, obj, &events_names);
+    if (vg_json_equal(now ? now : &null, before ? before : &null) == 0)
+        check_series(c, obj);
+    check_kept_object(c, obj, old, "regarding", "involvedObject", "ObjectReference");
+    check_kept(c, obj, old, "reason", "reason");
+    check_kept(c, obj, old, "note", "message");
+    check_kept_object(c, obj, old, "deprecatedSource", "source", "EventSource");
+    check_kept_value(c, obj, old, "deprecatedFirstTimestamp", "firstTimestamp");
+    check_kept_value(c, obj, old, "deprecatedLastTimestamp", "lastTimestamp");
+    check_kept(c, obj, old, "deprecatedCount", "count");
+    check_kept(c, obj, old, "reason", "reason"); /* twice, as there */
+    check_kept(c, obj, old, "type", "type");
+    check_kept_value(c, obj, old, "eventTime", "eventTime");
+    check_kept(c, obj, old, "action", "action");
+    if (vg_json_get_str(obj->v, "related"))
+        check_kept_object(c, obj, old, "related", "related", "ObjectReference");
+    else
+        check_kept_value(c, obj, old, "related", "related");
+    check_kept(c, obj, old, "reportingController", "reportingController");
+    check_kept(c, obj, old, "reportingInstance", "reportingInstance");
+}
+
+const struct vg_rules vg_rules_events_event = {.group = "events.k8s.io",
+                                               .kind = "Event",
+                                               .prepare = vg_prepare_meta,
+                                               .check = check_events,
+                                               .check_update = check_events_update};
