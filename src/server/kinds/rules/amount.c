@@ -1,4 +1,5 @@
 /* amount.c - numbers, percentages and counters of kinds that own pods; see workload.h. */
+#include "pod.h"
 #include "workload.h"
 
 /* Digits, and nothing else; more than an int64_t holds is its maximum, as Go has it. */
@@ -79,6 +80,14 @@ void vg_check_collisions(struct vg_check *c, const struct vg_at *status, const s
     struct vg_at before = vg_at_of(status, "", vg_json_at_path(old, "status.collisionCount"));
     if (vg_at_is_set(&before) && vg_at_int(&now) < vg_at_int(&before))
         vg_bad_int(c, &now, "cannot be decremented");
+}
+
+int vg_prepare_template(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
+{
+    struct vg_json *template = vg_json_get_str(vg_json_get_str(obj, "spec"), "template");
+    (void)a, (void)old;
+    vg_pod_drop_disabled(vg_json_get_str(template, "spec"));
+    return 0;
 }
 
 void vg_check_runs_always(struct vg_check *c, const struct vg_at *template, const char *owner)

@@ -107,10 +107,12 @@ static void check_deployment_status(struct vg_check *c, const struct vg_at *obj,
 const struct vg_rules vg_rules_deployment = {
     .group = "apps",
     .kind = "Deployment",
+    .prepare = vg_prepare_template,
+    .ignores_meta = true,
     .check = check_deployment,
     .check_update = check_deployment_update,
     .check_status = check_deployment_status,
-    .warn = vg_warn_name,
+    .warn = vg_warn_owner,
 };
 
 /* ---- replica sets ---- */
@@ -152,10 +154,12 @@ void vg_check_replicas_status(struct vg_check *c, const struct vg_at *obj,
 const struct vg_rules vg_rules_replica_set = {
     .group = "apps",
     .kind = "ReplicaSet",
+    .prepare = vg_prepare_template,
+    .ignores_meta = true,
     .check = check_replica_set,
     .check_update = check_replica_set_update,
     .check_status = vg_check_replicas_status,
-    .warn = vg_warn_name,
+    .warn = vg_warn_owner,
 };
 
 /* ---- daemon sets ---- */
@@ -175,6 +179,7 @@ static int prepare_daemon_set(struct vg_arena *a, struct vg_json *obj, const str
     int64_t n = template_generation(old ? old : obj);
     struct vg_json *notes, text;
     struct vg_slice digits;
+    (void)vg_prepare_template(a, obj, old);
     if (old && vg_json_equal(vg_json_at_path(obj, "spec.template"),
                              vg_json_at_path(old, "spec.template")) != 1)
         n++;
@@ -240,6 +245,14 @@ static void check_daemon_set_update(struct vg_check *c, const struct vg_at *obj,
     check_daemon_set(c, obj);
 }
 
+/* The template alone counts. */
+static void warn_daemon_set(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
+{
+    struct vg_at spec = vg_at(obj, "spec"), template = vg_at(&spec, "template");
+    if (vg_is_new(&spec, vg_json_get_str(old, "spec"), "template"))
+        vg_warn_pod_template(c, &template);
+}
+
 static void check_daemon_set_status(struct vg_check *c, const struct vg_at *obj,
                                     const struct vg_json *old)
 {
@@ -260,6 +273,7 @@ const struct vg_rules vg_rules_daemon_set = {
     .check = check_daemon_set,
     .check_update = check_daemon_set_update,
     .check_status = check_daemon_set_status,
+    .warn = warn_daemon_set,
 };
 
 /* ---- controller revisions ---- */

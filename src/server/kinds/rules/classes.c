@@ -1,10 +1,10 @@
 /* classes.c - the rules of Lease, PriorityClass and RuntimeClass. */
+#include "go_struct.h"
 #include "names.h"
-#include "pod.h"
-#include "resources.h"
+#include "pod_int.h"
 #include "rules.h"
+#include "server/kinds/types.h"
 #include "workload.h"
-#include "json/equal.h"
 
 /* ---- leases ---- */
 
@@ -107,4 +107,69 @@ const struct vg_rules vg_rules_priority_class = {
     .kind = "PriorityClass",
     .check = check_priority_class,
     .check_update = check_priority_class_update,
+};
+
+/* ---- runtime classes ---- */
+
+/* No toleration twice: all but how long it lasts. */
+static void check_tolerations(struct vg_check *c, const struct vg_at *list)
+{
+    VG_AUTO(names) seen = {0};
+    vg_pod_check_tolerations(c, list);
+    VG_AT_FOREACH (it, list) {
+        struct vg_at key = vg_at(&it, "key"), operator= vg_at(&it, "operator");
+        struct vg_at value = vg_at(&it, "value"), effect = vg_at(&it, "effect");
+        struct vg_slice all;
+        /* What is no label was refused, so none of these holds a line's end. */
+        if (vg_arena_printf(c->arena, &all, "%.*s\n%.*s\n%.*s\n%.*s",
+                            VG_SLICE_ARG(vg_at_text(&key)), VG_SLICE_ARG(vg_at_text(&operator)),
+                            VG_SLICE_ARG(vg_at_text(&value)),
+                            VG_SLICE_ARG(vg_at_text(&effect))) < 0)
+            c->errors->failed = true;
+        else if (!vg_names_add(c, &seen, all, NULL))
+            vg_duplicate_value(c, &it,
+                               vg_go_struct(c,
+                                            vg_schema_find(VG_SLICE_LIT(""), VG_SLICE_LIT("v1"),
+                                                           VG_SLICE_LIT("Toleration")),
+                                            it.v));
+    }
+}
+
+static void check_runtime_class(struct vg_check *c, const struct vg_at *obj)
+{
+    struct vg_at handler = vg_at(obj, "handler"), overhead = vg_at(obj, "overhead");
+    struct vg_at fixed = vg_at_of(obj, "overhead", vg_json_get_str(overhead.v, "podFixed"));
+    struct vg_at scheduling = vg_at(obj, "scheduling"), nodes = vg_at(&scheduling, "nodeSelector");
+    struct vg_at tolerations = vg_at(&scheduling, "tolerations");
+    struct vg_pod pod = {.c = c};
+    if (vg_check_given(c, &handler))
+        (void)vg_check_dns_label(c, &handler);
+    vg_pod_check_overhead(&pod, &fixed);
+    vg_check_labels(c, &nodes);
+    check_tolerations(c, &tolerations);
+}
+
+static void check_runtime_class_update(struct vg_check *c, const struct vg_at *obj,
+                                       const struct vg_json *old)
+{
+    struct vg_at handler = vg_at(obj, "handler");
+    check_runtime_class(c, obj);
+    (void)vg_check_immutable(c, &handler, vg_json_get_str(old, "handler"));
+}
+
+/* Labels of nodes that have other names by now. */
+static void warn_runtime_class(struct vg_check *c, const struct vg_at *obj,
+                               const struct vg_json *old)
+{
+    struct vg_at scheduling = vg_at(obj, "scheduling"), nodes = vg_at(&scheduling, "nodeSelector");
+    (void)old;
+    vg_warn_node_labels(c, &nodes);
+}
+
+const struct vg_rules vg_rules_runtime_class = {
+    .group = "node.k8s.io",
+    .kind = "RuntimeClass",
+    .check = check_runtime_class,
+    .check_update = check_runtime_class_update,
+    .warn = warn_runtime_class,
 };

@@ -1,8 +1,8 @@
 /* cron_job.c - the rules of CronJob. */
 #include "cron.h"
 #include "job.h"
+#include "pod.h"
 #include "rules.h"
-#include "json/equal.h"
 
 #define ZONE_PART_MAX 14u
 
@@ -125,12 +125,18 @@ static void check(struct vg_check *c, const struct vg_at *obj)
     check_spec(c, obj, NULL);
 }
 
+static int prepare(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
+{
+    struct vg_json *job = vg_json_get_str(vg_json_get_str(obj, "spec"), "jobTemplate");
+    return vg_prepare_template(a, job, old);
+}
+
 static void warn(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
 {
     struct vg_at spec = vg_at(obj, "spec"), template = vg_at(&spec, "jobTemplate");
     struct vg_at job = vg_at(&template, "spec");
     vg_warn_name(c, obj, old);
-    if (!old || vg_json_equal(spec.v, vg_json_get_str(old, "spec")) != 1)
+    if (vg_is_new(obj, old, "spec"))
         vg_warn_job_spec(c, &job);
     if (old && has_zone(vg_json_get_str(spec.v, "schedule")))
         vg_caution(c, "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
@@ -141,6 +147,8 @@ static void warn(struct vg_check *c, const struct vg_at *obj, const struct vg_js
 const struct vg_rules vg_rules_cron_job = {
     .group = "batch",
     .kind = "CronJob",
+    .prepare = prepare,
+    .ignores_meta = true,
     .check = check,
     .check_update = check_spec,
     .warn = warn,

@@ -83,8 +83,8 @@ static int prepare(struct vg_arena *a, struct vg_json *obj, const struct vg_json
     struct vg_json *spec = vg_json_get_str(obj, "spec");
     const struct vg_json *labels = vg_json_at_path(spec, "template.metadata.labels");
     bool had_labels = labels && labels->n;
-    int err = 0;
-    if (!old && !vg_json_is_true(vg_json_get_str(spec, "manualSelector")))
+    int err = vg_prepare_template(a, obj, old);
+    if (err == 0 && !old && !vg_json_is_true(vg_json_get_str(spec, "manualSelector")))
         err = select_by_uid(a, obj, spec);
     return err < 0 ? err : default_labels(a, obj, had_labels);
 }
@@ -342,20 +342,22 @@ static void check_update(struct vg_check *c, const struct vg_at *obj, const stru
 void vg_warn_job_spec(struct vg_check *c, const struct vg_at *spec)
 {
     struct vg_at mode = vg_at(spec, "completionMode"), parallelism = vg_at(spec, "parallelism");
-    struct vg_at completions = vg_at(spec, "completions");
+    struct vg_at completions = vg_at(spec, "completions"), template = vg_at(spec, "template");
     if (vg_at_is(&mode, "Indexed") && vg_at_int(&completions) > COMPLETIONS_MANY &&
         vg_at_int(&parallelism) > AT_ONCE_OF_MANY)
         vg_caution_at(c, spec,
                       "In Indexed Jobs with a number of completions higher than 10^5 and a "
                       "parallelism higher than 10^4, Kubernetes might not be able to track "
                       "completedIndexes when a big number of indexes fail");
+    vg_warn_pod_template(c, &template);
 }
 
 static void warn(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
 {
     struct vg_at spec = vg_at(obj, "spec");
     vg_warn_name(c, obj, old);
-    vg_warn_job_spec(c, &spec);
+    if (vg_is_new(obj, old, "spec"))
+        vg_warn_job_spec(c, &spec);
 }
 
 const struct vg_rules vg_rules_job = {

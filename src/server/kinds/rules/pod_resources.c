@@ -12,24 +12,6 @@
 
 /* ---- names ---- */
 
-static bool has_slash(struct vg_slice s)
-{
-    return s.n && memchr(s.p, '/', s.n);
-}
-
-static void check_container_name(struct vg_check *c, const struct vg_at *at, struct vg_slice name)
-{
-    bool is_standard =
-        vg_slice_eq(name, VG_SLICE_LIT("cpu")) || vg_slice_eq(name, VG_SLICE_LIT("memory")) ||
-        vg_slice_eq(name, VG_SLICE_LIT("ephemeral-storage")) || vg_resource_is_huge(name);
-    (void)vg_check_resource_name(c, at, name);
-    if (!has_slash(name) && !is_standard)
-        vg_bad_value(c, at, vg_json_quoted(c, name), "must be a standard resource for containers");
-    else if (has_slash(name) && !vg_resource_is_native(name) && !vg_resource_is_extended(name))
-        vg_bad_value(c, at, vg_json_quoted(c, name),
-                     "doesn't follow extended resource name standard");
-}
-
 static void check_pod_name(struct vg_check *c, const struct vg_at *at, struct vg_slice name)
 {
     static const char *const supported[] = {"cpu", "hugepages-", "memory", NULL};
@@ -202,7 +184,7 @@ static void check_claims(struct vg_pod *p, const struct vg_at *at)
 void vg_pod_check_container_resources(struct vg_pod *p, const struct vg_at *at)
 {
     struct requirements r = {.c = p->c,
-                             .check_name = check_container_name,
+                             .check_name = vg_check_container_resource_name,
                              .limits = vg_at(at, "limits"),
                              .requests = vg_at(at, "requests")};
     check_requirements(&r, at);
@@ -212,7 +194,7 @@ void vg_pod_check_container_resources(struct vg_pod *p, const struct vg_at *at)
 void vg_pod_check_overhead(struct vg_pod *p, const struct vg_at *at)
 {
     struct requirements r = {.c = p->c,
-                             .check_name = check_container_name,
+                             .check_name = vg_check_container_resource_name,
                              .limits = vg_at_of(at, "limits", at->v),
                              .requests = vg_at_of(at, "requests", NULL)};
     if (at->v)

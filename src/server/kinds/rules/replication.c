@@ -50,8 +50,10 @@ static void check_controller_update(struct vg_check *c, const struct vg_at *obj,
 const struct vg_rules vg_rules_replication_controller = {
     .group = "",
     .kind = "ReplicationController",
+    .prepare = vg_prepare_template,
+    .ignores_meta = true,
     .check = check_controller,
     .check_update = check_controller_update,
     .check_status = vg_check_replicas_status,
-    .warn = vg_warn_name,
+    .warn = vg_warn_owner,
 };

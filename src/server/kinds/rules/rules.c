@@ -42,6 +42,7 @@
     X(resource_quota)                                                                              \
     X(role)                                                                                        \
     X(role_binding)                                                                                \
+    X(runtime_class)                                                                               \
     X(secret)                                                                                      \
     X(service)                                                                                     \
     X(service_account)                                                                             \

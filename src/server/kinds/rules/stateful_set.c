@@ -1,6 +1,7 @@
 /* stateful_set.c - the rules of StatefulSet.
  * Its claims are volumes of its pods: the template is checked as if it had them, and without the
- * host name that the controller sets. Not here: what is wrong inside of volumeClaimTemplates. */
+ * host name that the controller sets. */
+#include "claim.h"
 #include "names.h"
 #include "pod.h"
 #include "rules.h"
@@ -24,7 +25,7 @@ static int prepare(struct vg_arena *a, struct vg_json *obj, const struct vg_json
     struct vg_json *spec = vg_json_get_str(obj, "spec");
     struct vg_json *rolling =
         vg_json_get_str(vg_json_get_str(spec, "updateStrategy"), "rollingUpdate");
-    (void)a, (void)old;
+    (void)vg_prepare_template(a, obj, old);
     if (vg_json_is(rolling, VG_JSON_OBJECT))
         (void)vg_json_object_remove(rolling, VG_SLICE_LIT("maxUnavailable"));
     return 0;
@@ -155,8 +156,13 @@ static void check_spec(struct vg_check *c, const struct vg_at *spec, bool is_new
 {
     static const char *const counts[] = {"replicas", "minReadySeconds", NULL};
     struct vg_at ordinals = vg_at(spec, "ordinals"), service = vg_at(spec, "serviceName");
-    struct vg_at start = vg_at(&ordinals, "start");
+    struct vg_at start = vg_at(&ordinals, "start"), claims = vg_at(spec, "volumeClaimTemplates");
     check_policies(c, spec);
+    if (is_new)
+        VG_AT_FOREACH (claim, &claims) {
+            struct vg_at wanted = vg_at(&claim, "spec");
+            vg_check_claim_spec(c, &wanted);
+        }
     vg_check_not_negatives(c, spec, counts);
     (void)vg_check_not_negative(c, &start);
     if (is_new && vg_at_text(&service).n)
@@ -227,7 +233,7 @@ static void check_status(struct vg_check *c, const struct vg_at *obj, const stru
 static void warn(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
 {
     struct vg_at spec = vg_at(obj, "spec"), history = vg_at(&spec, "revisionHistoryLimit");
-    (void)old;
+    vg_warn_template(c, obj, old);
     if (vg_at_int(&history) < 0)
         vg_caution_at(c, &history,
                       "a negative value retains all historical revisions; a value >= 0 is "

@@ -39,6 +39,8 @@ void vg_check_collisions(struct vg_check *c, const struct vg_at *status, const s
 
 /* ---- pod templates ---- */
 
+/* What the server drops of the pods of spec.template; `prepare` of rules. */
+int vg_prepare_template(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
 /* Pods of a controller run for ever; `owner` is named in what is said. */
 void vg_check_runs_always(struct vg_check *c, const struct vg_at *template, const char *owner);
 
@@ -50,6 +52,14 @@ void vg_check_replicas_status(struct vg_check *c, const struct vg_at *obj,
 
 /* Of a new object whose name pods cannot go on with. */
 void vg_warn_name(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
+/* Of spec.template, when the spec is new. */
+void vg_warn_template(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
+/* Both. */
+void vg_warn_owner(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
+/* Of keys of a node selector that have other names by now. */
+void vg_warn_node_labels(struct vg_check *c, const struct vg_at *map);
+/* Is it a create, or an update that changes this member of the object? */
+bool vg_is_new(const struct vg_at *obj, const struct vg_json *old, const char *name);
 
 /* ---- values as Go prints its own structs (go_value.c) ---- */
 

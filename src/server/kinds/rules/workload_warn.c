@@ -1,6 +1,8 @@
 /* workload_warn.c - what kinds that own pods are taken with, and warned of; see workload.h. */
 #include "base/buf.h"
+#include "pod.h"
 #include "workload.h"
+#include "json/equal.h"
 
 void vg_warn_name(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
 {
@@ -19,4 +21,43 @@ void vg_warn_name(struct vg_check *c, const struct vg_at *obj, const struct vg_j
                       "this is used in Pod names and hostnames, which can result in surprising "
                       "behavior; a DNS label is recommended: [%.*s]",
                       VG_SLICE_ARG(vg_buf_slice(&text)));
+}
+
+bool vg_is_new(const struct vg_at *obj, const struct vg_json *old, const char *name)
+{
+    return !old || vg_json_equal(vg_json_get_str(obj->v, name), vg_json_get_str(old, name)) != 1;
+}
+
+void vg_warn_template(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
+{
+    struct vg_at spec = vg_at(obj, "spec"), template = vg_at(&spec, "template");
+    if (vg_is_new(obj, old, "spec"))
+        vg_warn_pod_template(c, &template);
+}
+
+void vg_warn_owner(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
+{
+    vg_warn_name(c, obj, old);
+    vg_warn_template(c, obj, old);
+}
+
+void vg_warn_node_labels(struct vg_check *c, const struct vg_at *map)
+{
+    static const char *const gone[][2] = {
+        {"beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"},
+        {"beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"},
+        {"failure-domain.beta.kubernetes.io/region",
+         "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead"},
+        {"failure-domain.beta.kubernetes.io/zone",
+         "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead"},
+        {"beta.kubernetes.io/instance-type",
+         "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead"},
+        {"app.kubernetes.io/created-by", "deprecated since v1.9"},
+        {"scheduler.alpha.kubernetes.io/preferAvoidPods",
+         "deprecated since v1.22; use Taints and Tolerations instead"},
+        {"node-role.kubernetes.io/master", "use \"node-role.kubernetes.io/control-plane\" instead"},
+    };
+    for (size_t i = 0; i < VG_ARRAY_LEN(gone) && vg_at_n(map); i++)
+        if (vg_json_get_str(map->v, gone[i][0]))
+            vg_caution_at(c, map, "%s", gone[i][1]);
 }
