@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "base/base64.h"
 #include "respond.h"
 #include "server/kinds/rules/rules.h"
 #include "server/kinds/types.h"
@@ -303,20 +304,11 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
 static int add_base64(struct vg_arena *a, struct vg_json *data, struct vg_slice key,
                       struct vg_slice text)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t n = (text.n + 2) / 3 * 4;
+    size_t n = vg_base64_size(text.n);
     char *out = vg_arena_alloc(a, n ? n : 1, 1);
     if (!out)
         return -ENOMEM;
-    for (size_t i = 0, o = 0; i < text.n; i += 3, o += 4) {
-        uint32_t v = 0;
-        for (size_t k = 0; k < 3; k++)
-            v = v << 8 | (i + k < text.n ? (unsigned char)text.p[i + k] : 0);
-        out[o] = digits[v >> 18];
-        out[o + 1] = digits[v >> 12 & 63];
-        out[o + 2] = (char)(i + 1 < text.n ? digits[v >> 6 & 63] : '=');
-        out[o + 3] = (char)(i + 2 < text.n ? digits[v & 63] : '=');
-    }
+    vg_base64_encode(text, out);
     return vg_json_object_add(a, data, key, vg_json_string_ref(vg_slice(out, n)));
 }
 

@@ -18,6 +18,16 @@ static const struct vg_schema_type *type_of_folder(const char *folder)
     return vg_schema_find(group, vg_slice(a + 1, (size_t)(b - a - 1)), vg_slice_str(b + 1));
 }
 
+/* What is stored as it was written. */
+static bool is_free_form(struct vg_slice key)
+{
+    static const char *const names[] = {"fieldsV1", "data", "raw", "parameters"};
+    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
+        if (vg_slice_eq(key, vg_slice_str(names[i])))
+            return true;
+    return false;
+}
+
 /* Backwards, at every level: nothing may depend on the order of what comes in. */
 static void reverse(struct vg_json *v)
 {
@@ -27,8 +37,7 @@ static void reverse(struct vg_json *v)
         v->members[v->n - 1 - i] = m;
     }
     VG_JSON_FOREACH_MEMBER (m, v)
-        if (strncmp(m->key, "fieldsV1", 8) != 0 && strncmp(m->key, "data", 4) != 0 &&
-            strncmp(m->key, "raw", 3) != 0 && strncmp(m->key, "parameters", 10) != 0)
+        if (!is_free_form(vg_json_key(m)))
             reverse(&m->value);
     VG_JSON_FOREACH_ITEM (it, v)
         reverse(it);

@@ -3,8 +3,8 @@
 #include "decode.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "gotime.h"
 #include "quantity.h"
@@ -84,7 +84,7 @@ static int note_unknown(struct decoder *d, const struct frame *up, struct vg_sli
         r = vg_buf_append_byte(&path, '.');
     if (r == 0)
         r = vg_buf_append_slice(&path, key);
-    struct vg_slice kept;
+    struct vg_slice kept = {0};
     if (r == 0)
         r = vg_arena_keep(d->arena, vg_buf_slice(&path), &kept);
     return r < 0 ? r : vg_json_array_push(d->arena, d->unknown, vg_json_string_ref(kept));
@@ -109,8 +109,8 @@ static int decode_int(struct decoder *d, const struct frame *f, const struct vg_
     return 0;
 }
 
-/* The first byte of a text that is no base64, as Go counts; or the text's length. */
-static size_t base64_fault(struct vg_slice s, size_t *ret_bytes)
+/* The first byte that is wrong in a text that is no base64, as Go counts; SIZE_MAX: it is some. */
+static size_t base64_fault(struct vg_slice s)
 {
     size_t digits = 0, pad = 0;
     for (size_t i = 0; i < s.n; i++) {
@@ -126,7 +126,6 @@ static size_t base64_fault(struct vg_slice s, size_t *ret_bytes)
         else
             digits++;
     }
-    *ret_bytes = digits / 4 * 3 + (digits % 4 ? digits % 4 - 1 : 0);
     return (digits + pad) % 4 ? s.n - (digits + pad) % 4 : SIZE_MAX;
 }
 
@@ -136,21 +135,21 @@ static int decode_bytes(struct decoder *d, const struct frame *f, struct vg_json
     if (v->type != VG_JSON_STRING)
         return refuse(d, f, v, "[]uint8", false);
     struct vg_slice s = vg_json_text(v);
-    size_t n = 0, fault = base64_fault(s, &n);
+    size_t n = 0, fault = base64_fault(s);
     if (fault != SIZE_MAX)
         return vg_fail(d->status, VIGIL_E_INVALID, "illegal base64 data at input byte %zu", fault);
-    unsigned char *clean = vg_arena_alloc(d->arena, s.n + 1, 1);
-    unsigned char *bytes = vg_arena_alloc(d->arena, s.n + 4, 1);
+    char *clean = vg_arena_alloc(d->arena, vg_base64_size(s.n) + 1, 1);
+    char *bytes = vg_arena_alloc(d->arena, s.n + 1, 1);
     if (!clean || !bytes)
         return -ENOMEM;
     size_t k = 0;
     for (size_t i = 0; i < s.n; i++)
         if (s.p[i] != '\r' && s.p[i] != '\n')
-            clean[k++] = (unsigned char)s.p[i];
-    if (EVP_DecodeBlock(bytes, clean, (int)k) < 0)
-        return vg_fail(d->status, VIGIL_E_INVALID, "illegal base64 data at input byte 0");
-    int len = EVP_EncodeBlock(clean, bytes, (int)n);
-    return put_text(d, v, vg_slice(clean, (size_t)len));
+            clean[k++] = s.p[i];
+    if (!vg_base64_decode(vg_slice(clean, k), bytes, &n))
+        return vg_fail(d->status, VIGIL_E_INVALID, "illegal base64 data at input byte %zu", k);
+    vg_base64_encode(vg_slice(bytes, n), clean);
+    return put_text(d, v, vg_slice(clean, vg_base64_size(n)));
 }
 
 static int decode_quantity(struct decoder *d, struct vg_json *v)
