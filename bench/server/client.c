@@ -78,10 +78,12 @@ void client_send(struct client *c, const struct ask *ask)
 {
     struct vg_buf b;
     vg_buf_init(&b, 0);
+    const char *fields = ask->fields ? ask->fields : "";
     int r = vg_buf_printf(&b,
-                          "%s %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n"
+                          "%s %s HTTP/1.1\r\nHost: localhost\r\n%s"
                           "Authorization: Bearer " BENCH_TOKEN "\r\n%s",
-                          ask->method, ask->path, ask->fields ? ask->fields : "");
+                          ask->method, ask->path,
+                          strstr(fields, "Accept: ") ? "" : "Accept: application/json\r\n", fields);
     if (r == 0 && ask->body.n > 0)
         r = vg_buf_printf(&b, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
                           ask->body.n);
@@ -208,12 +210,13 @@ void client_must(struct client *c, const struct ask *ask)
         bench_die("%s %s was answered %d", ask->method, ask->path, status);
 }
 
-void client_watch(struct client *c, const struct server *s, bool is_tls, const char *path)
+void client_watch(struct client *c, const struct server *s, bool is_tls, const char *path,
+                  const char *fields)
 {
     struct vg_buf head;
     vg_buf_init(&head, 0);
     client_open(c, s, is_tls);
-    client_send(c, &(struct ask){.method = "GET", .path = path});
+    client_send(c, &(struct ask){.method = "GET", .path = path, .fields = fields});
     int status = client_head(c, &head);
     if (status != 200)
         bench_die("the watch %s was answered %d", path, status);

@@ -36,7 +36,9 @@ int client_ask_body(struct client *c, const struct ask *ask);
 void client_must(struct client *c, const struct ask *ask);
 
 /* A raw connection whose watch has been accepted; the head has been read. TLS handshake done. */
-void client_watch(struct client *c, const struct server *s, bool is_tls, const char *path);
+void client_watch(struct client *c, const struct server *s, bool is_tls, const char *path,
+                  const char *fields);
+#define ACCEPT_PROTOBUF "Accept: application/vnd.kubernetes.protobuf\r\n"
 
 /* Connect a loopback socket. */
 int connect_port(uint16_t port);

@@ -9,7 +9,8 @@
 
 const char *const carrier_names[CARRIERS] = {"plain", "TLS", "HTTP/2 plain", "HTTP/2 TLS"};
 
-static int watch_fd(const struct server *s, enum carrier carrier, const char *path, unsigned id)
+static int watch_fd(const struct server *s, enum carrier carrier, const char *path,
+                    const char *fields, unsigned id)
 {
     char text[256];
     const char *at = strstr(path, "%u");
@@ -18,7 +19,7 @@ static int watch_fd(const struct server *s, enum carrier carrier, const char *pa
     else
         snprintf(text, sizeof text, "%s", path);
     struct client c;
-    client_watch(&c, s, carrier_is_tls(carrier), text);
+    client_watch(&c, s, carrier_is_tls(carrier), text, fields);
     int fd = c.fd;
     if (c.ssl)
         SSL_set_quiet_shutdown(c.ssl, 1);
@@ -33,7 +34,7 @@ struct crowd *crowd_of_watches(const struct server *s, enum carrier carrier, con
     struct crowd *crowd = crowd_new(n);
     if (!carrier_is_h2(carrier)) {
         for (unsigned i = 0; i < n; i++)
-            crowd_add(crowd, watch_fd(s, carrier, path, i));
+            crowd_add(crowd, watch_fd(s, carrier, path, NULL, i));
         return crowd;
     }
     for (unsigned i = 0; i < n; i += streams)
@@ -42,6 +43,9 @@ struct crowd *crowd_of_watches(const struct server *s, enum carrier carrier, con
 }
 
 #define WATCHERS 1000u
+#define WATCH                                                                                      \
+    "/api/v1/"                                                                                     \
+    "pods?watch=1&resourceVersion=0&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
 
 /* Updates one after the other, each awaited by all: processor time per event and watcher. */
 static double fan_out_ns(const struct server *s, struct crowd *crowd, unsigned events,
@@ -54,17 +58,17 @@ static double fan_out_ns(const struct server *s, struct crowd *crowd, unsigned e
     pod_update(&c, &scratch, (struct pod){0, 0, 1000000});
     crowd_await_quiet(crowd, 200);
     uint64_t begin = crowd_bytes(crowd), cpu = server_cpu_ns(s);
-    size_t frame = 0;
+    uint64_t each = 0; /* bytes of one event to all */
     for (unsigned i = 0; i < events; i++) {
         pod_update(&c, &scratch, (struct pod){0, 0, 1000001 + i});
         if (i == 0) {
             crowd_await_quiet(crowd, 100);
-            frame = (size_t)(crowd_bytes(crowd) - begin) / WATCHERS;
+            each = crowd_bytes(crowd) - begin;
         }
-        crowd_await(crowd, begin + (uint64_t)(i + 1) * frame * WATCHERS);
+        crowd_await(crowd, begin + (i + 1) * each);
     }
     double ns = (double)(server_cpu_ns(s) - cpu) / events / WATCHERS;
-    *ret_frame = frame;
+    *ret_frame = each / WATCHERS;
     client_done(&c);
     vg_buf_done(&scratch);
     return ns;
@@ -74,11 +78,7 @@ static void fan_out(const struct bench *b, const struct server *s, enum carrier 
 {
     double ours[ROUNDS_MAX], floors[ROUNDS_MAX], ratio[ROUNDS_MAX];
     unsigned events = b->quick ? 20 : 60;
-    struct crowd *crowd = crowd_of_watches(
-        s, carrier,
-        "/api/v1/"
-        "pods?watch=1&resourceVersion=0&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
-        WATCHERS, 10);
+    struct crowd *crowd = crowd_of_watches(s, carrier, WATCH, WATCHERS, 10);
     for (size_t i = 0; i < b->rounds; i++) {
         size_t frame;
         ours[i] = fan_out_ns(s, crowd, events, &frame) / 1e3;
@@ -98,6 +98,23 @@ static void fan_out(const struct bench *b, const struct server *s, enum carrier 
                carrier_names[carrier]);
 }
 
+/* Every second watcher wants protobuf: one more body for each event, and shorter frames. */
+static void fan_out_mixed(const struct bench *b, const struct server *s)
+{
+    double ours[ROUNDS_MAX];
+    size_t frame;
+    struct crowd *crowd = crowd_new(WATCHERS);
+    for (unsigned i = 0; i < WATCHERS; i++)
+        crowd_add(crowd, watch_fd(s, H1_TLS, WATCH, i % 2 ? ACCEPT_PROTOBUF : NULL, i));
+    for (size_t i = 0; i < b->rounds; i++)
+        ours[i] = fan_out_ns(s, crowd, b->quick ? 20 : 60, &frame) / 1e3;
+    if (crowd_closed(crowd) > 0)
+        bench_die("%zu watchers were ended", crowd_closed(crowd));
+    crowd_free(crowd);
+    report_row(b->report, "us", ours, b->rounds, "the same, half of them in protobuf, %s",
+               carrier_names[H1_TLS]);
+}
+
 void rows_fanout(const struct bench *b)
 {
     struct server s;
@@ -105,6 +122,7 @@ void rows_fanout(const struct bench *b)
     pods_fill(&s, 1, 1);
     for (enum carrier c = 0; c < CARRIERS; c++)
         fan_out(b, &s, c);
+    fan_out_mixed(b, &s);
     server_stop(&s);
     bench_remove_tree(s.dir);
 }

@@ -65,7 +65,7 @@ static void many_updates(const struct bench *b, const struct server *s)
 static bool must_relist(const struct server *s, const char *path)
 {
     struct client c;
-    client_watch(&c, s, true, path);
+    client_watch(&c, s, true, path, NULL);
     char first[256] = {0};
     if (c.in.n == 0) {
         int r = SSL_read(c.ssl, first, sizeof first - 1);

@@ -125,6 +125,15 @@ static void discovery_is_what_json_says(void **state)
     expect_same("/api/v1");
     expect_same("/apis/apps");
     expect_same("/apis/apps/v1");
+    struct vg_reply plain = {0};
+#define AGGREGATED ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    vg_adrv_request(&d, "GET", "/apis", "Accept: application/json" AGGREGATED "\r\n", NULL, &plain);
+    ask("GET", "/apis", "Accept: " PROTOBUF AGGREGATED "\r\n", none);
+    assert_string_equal(vg_reply_field(&reply, "Content-Type"), PROTOBUF AGGREGATED);
+    vg_proto_client_json(vg_buf_slice(&reply.body), &json);
+    plain.body.p[plain.body.n - 1] = '\0';
+    assert_string_equal(json.p, plain.body.p);
+    vg_reply_done(&plain);
 }
 
 /* ---- lists ---- */

@@ -187,6 +187,37 @@ k patch "$name" --type merge -p '{"metadata":{"finalizers":null}}'
 wait "$waiting" || grep -q 'no matching resources' waited || fail "$(cat waited)"
 no 'not found' get "$name"
 
+# By typed clients, which send protobuf.
+echo "-- create KIND"
+k create namespace shop
+out_is "namespace/shop created"
+k -n shop create configmap settings --from-literal=a=1 --from-literal=b=two
+k -n shop get cm settings -o jsonpath='{.data}'
+out_is '{"a":"1","b":"two"}'
+no 'configmaps "settings" already exists' -n shop create configmap settings
+k -n shop create secret generic pass --from-literal=p=x
+k -n shop get secret pass -o jsonpath='{.data.p} {.type}'
+out_is 'eA== Opaque'
+k -n shop create serviceaccount robot
+k -n shop create deployment front --image=front:1 --replicas=2 --port=80
+k -n shop get deployment front -o jsonpath='{.spec.replicas} {.spec.template.spec.containers[0].image}'
+out_is '2 front:1'
+k -n shop create job once --image=once:1 -- run it
+k -n shop get job once -o jsonpath='{.spec.template.spec.containers[0].command}'
+out_is '["run","it"]'
+if [ "$which" = recent ]; then # the other one asks for batch/v1beta1
+    k -n shop create cronjob often --image=often:1 --schedule='*/5 * * * *'
+    k -n shop create job now --from=cronjob/often
+    k -n shop get job now -o jsonpath='{.metadata.ownerReferences[0].kind}'
+    out_is CronJob
+fi
+k -n shop scale deployment front --replicas=4
+k -n shop run one-off --image=one:1 --restart=Never
+k -n shop get pod one-off -o jsonpath='{.spec.restartPolicy}'
+out_is Never
+k -n shop delete pod one-off --now
+k -n shop delete deployment,job,cronjob,cm,secret,sa --all
+
 echo "-- get --watch"
 "$kubectl" get cm -w -o name >watched 2>watch.err &
 background+=($!)

@@ -14,7 +14,7 @@
 #include "respond_int.h"
 #include "json/write.h"
 
-#define AGGREGATED_TYPE "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+#define AGGREGATED ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 /* /apis/G, and the versions below it. */
 struct group_docs {
@@ -70,7 +70,11 @@ static int make_lists(struct vg_discovery *d)
         err = vg_doc_finish(&d->aggregated_core);
     if (err == 0)
         err = vg_discovery_write_aggregated(&d->aggregated.compact, false);
-    return err < 0 ? err : vg_doc_finish(&d->aggregated);
+    if (err == 0)
+        err = vg_doc_finish(&d->aggregated);
+    if (err == 0)
+        err = vg_doc_add_protobuf(&d->aggregated_core);
+    return err < 0 ? err : vg_doc_add_protobuf(&d->aggregated);
 }
 
 int vg_discovery_new(const char *git_version, struct vg_discovery **ret_discovery)
@@ -148,10 +152,16 @@ static const struct vg_doc *find_doc(const struct vg_discovery *d, const struct 
 
 static void answer_aggregated(struct vg_api_call *call, const struct vg_doc *doc)
 {
-    struct vg_head_opts opts = {
-        .content_type = AGGREGATED_TYPE, .etag = doc->etag, .cache_control = "public"};
+    const struct vg_media *m = &call->ask->media;
+    bool is_protobuf = m->type == VG_MEDIA_PROTOBUF;
+    struct vg_head_opts opts = {.content_type = is_protobuf ? VG_PROTOBUF_TYPE AGGREGATED
+                                                            : "application/json" AGGREGATED,
+                                .etag = doc->etag,
+                                .cache_control = "public"};
     vg_respond_constant(call, &opts,
-                        vg_buf_slice(call->ask->media.is_pretty ? &doc->pretty : &doc->compact));
+                        vg_buf_slice(is_protobuf    ? &doc->protobuf
+                                     : m->is_pretty ? &doc->pretty
+                                                    : &doc->compact));
 }
 
 /* YAML and protobuf are rare: made anew each time. */

@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 
 #include "base/err.h"
+#include "protobuf.h"
 #include "json/json.h"
 #include "json/write.h"
 
@@ -11,6 +12,7 @@ void vg_doc_done(struct vg_doc *d)
 {
     vg_buf_done(&d->compact);
     vg_buf_done(&d->pretty);
+    vg_buf_done(&d->protobuf);
 }
 
 int vg_doc_hash(struct vg_slice bytes, char ret[VG_DOC_HASH_CHARS + 1])
@@ -52,4 +54,9 @@ int vg_doc_finish(struct vg_doc *d)
     memcpy(d->etag + 1, hash, VG_DOC_HASH_CHARS);
     memcpy(d->etag + 1 + VG_DOC_HASH_CHARS, "\"", 2);
     return 0;
+}
+
+int vg_doc_add_protobuf(struct vg_doc *d)
+{
+    return vg_protobuf_of_json(vg_slice(d->compact.p, d->compact.n - 1), &d->protobuf);
 }

@@ -170,7 +170,7 @@ static bool use_transform(const struct clause *c, const struct vg_media_scope *s
         return true;
     if (scope->is_discovery) {
         m->transform = VG_AS_DISCOVERY;
-        return m->type == VG_MEDIA_JSON && is(c->as, "APIGroupDiscoveryList") &&
+        return m->type != VG_MEDIA_YAML && is(c->as, "APIGroupDiscoveryList") &&
                is(c->group, "apidiscovery.k8s.io") && is(c->version, "v2");
     }
     bool is_meta =

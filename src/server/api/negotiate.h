@@ -12,7 +12,7 @@ enum vg_media_transform {
     VG_AS_IS,
     VG_AS_PARTIAL,   /* PartialObjectMetadata, or ...List for a list */
     VG_AS_TABLE,     /* not served yet: such clauses are skipped */
-    VG_AS_DISCOVERY, /* APIGroupDiscoveryList, v2, in JSON: aggregated discovery */
+    VG_AS_DISCOVERY, /* APIGroupDiscoveryList, v2: aggregated discovery */
 };
 
 struct vg_media {
