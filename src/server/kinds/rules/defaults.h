@@ -9,7 +9,8 @@
 /* core (defaults_core.c, defaults_pod.c) */
 vg_schema_default_fn vg_default_container, vg_default_limit_range_item, vg_default_node_spec, vg_default_node_status,
     vg_default_persistent_volume, vg_default_persistent_volume_claim, vg_default_pod,
-    vg_default_pod_spec, vg_default_replication_controller, vg_default_service, vg_default_volume;
+    vg_default_pod_spec, vg_default_pod_status, vg_default_replication_controller,
+    vg_default_service, vg_default_volume;
 
 /* apps, batch, autoscaling (defaults_apps.c) */
 vg_schema_default_fn vg_default_autoscaler_spec, vg_default_autoscaler_v1,

@@ -84,6 +84,22 @@ int vg_default_pod_spec(struct vg_arena *a, struct vg_json *v)
     return 0;
 }
 
+/* The first address has a field of its own, which counts when they differ. */
+int vg_default_pod_status(struct vg_arena *a, struct vg_json *v)
+{
+    struct vg_json *one = vg_json_get_str(v, "podIP"), *list = vg_json_get_str(v, "podIPs");
+    const struct vg_json *first = vg_json_get_str(vg_json_at(list, 0), "ip");
+    struct vg_json item = vg_json_object(), own = vg_json_array();
+    if (vg_json_text(one).n == 0)
+        return first ? vg_json_object_set(a, v, VG_SLICE_LIT("podIP"), *first) : 0;
+    if (first && vg_slice_eq(vg_json_text(first), vg_json_text(one)))
+        return 0;
+    int err = vg_json_object_add(a, &item, VG_SLICE_LIT("ip"), *one);
+    if (err == 0)
+        err = vg_json_array_push(a, &own, item);
+    return err < 0 ? err : vg_json_object_set(a, v, VG_SLICE_LIT("podIPs"), own);
+}
+
 /* ---- of the pod as a whole ---- */
 
 /* Huge pages are limited by the pod as they are by its containers together, unless it asks for some

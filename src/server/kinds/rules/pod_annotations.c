@@ -51,6 +51,19 @@ static void check_seccomp(struct vg_check *c, const struct vg_at *at)
     (void)vg_check_descending_path(c, &rest);
 }
 
+/* The original names the annotation as a field here. */
+static void check_container_seccomp(struct vg_check *c, const struct vg_at *annotations,
+                                    const struct vg_json_member *m)
+{
+    struct vg_slice name;
+    if (vg_arena_printf(c->arena, &name, "%.*s%c", VG_SLICE_ARG(vg_json_key(m)), 0) < 0) {
+        c->errors->failed = true;
+        return;
+    }
+    struct vg_at at = vg_at_of(annotations, name.p, &m->value);
+    check_seccomp(c, &at);
+}
+
 struct search {
     struct vg_slice name;
     bool is_found;
@@ -78,32 +91,30 @@ static void check_armor(struct vg_pod *p, const struct vg_at *at, struct vg_slic
                     VG_SLICE_ARG(vg_json_quoted(p->c, vg_at_text(at))));
 }
 
+static struct vg_at keyed(const struct vg_at *annotations, const char *key)
+{
+    return (struct vg_at){.up = annotations,
+                          .v = vg_json_get_str(annotations->v, key),
+                          .key = vg_slice_str(key),
+                          .step = VG_AT_KEY};
+}
+
 void vg_pod_check_annotations(struct vg_pod *p, const struct vg_at *annotations)
 {
     struct vg_at node = vg_at(p->spec, "nodeName");
     if (!annotations->v)
         return;
-    VG_JSON_FOREACH_MEMBER (m, annotations->v) {
-        struct vg_at at = vg_at_key(annotations, m);
-        if (vg_slice_eq(at.key, VG_SLICE_LIT(MIRROR)) && vg_at_text(&node).n == 0)
-            vg_bad_text(p->c, &at, "must set spec.nodeName if mirror pod annotation is set");
-        if (vg_slice_eq(at.key, VG_SLICE_LIT(DELETION_COST)) && !is_cost(vg_at_text(&at)))
-            vg_bad_text(p->c, &at, "must be a 32bit integer");
-    }
-    VG_JSON_FOREACH_MEMBER (m, annotations->v) {
-        struct vg_slice rest = vg_json_key(m);
-        struct vg_slice name;
-        bool is_pod = vg_slice_eq(rest, VG_SLICE_LIT(SECCOMP_POD));
-        if (!is_pod && !vg_slice_has_prefix(rest, VG_SLICE_LIT(SECCOMP_CONTAINER)))
-            continue;
-        /* The original names the annotation as a field here. */
-        if (vg_arena_printf(p->c->arena, &name, "%.*s%c", VG_SLICE_ARG(rest), 0) < 0) {
-            p->c->errors->failed = true;
-            continue;
-        }
-        struct vg_at at = vg_at_of(annotations, name.p, &m->value);
-        check_seccomp(p->c, &at);
-    }
+    struct vg_at mirror = keyed(annotations, MIRROR), cost = keyed(annotations, DELETION_COST);
+    if (vg_at_is_set(&mirror) && vg_at_text(&node).n == 0)
+        vg_bad_text(p->c, &mirror, "must set spec.nodeName if mirror pod annotation is set");
+    if (vg_at_is_set(&cost) && !is_cost(vg_at_text(&cost)))
+        vg_bad_text(p->c, &cost, "must be a 32bit integer");
+    struct vg_at of_pod = vg_at(annotations, SECCOMP_POD);
+    if (vg_at_is_set(&of_pod))
+        check_seccomp(p->c, &of_pod);
+    VG_JSON_FOREACH_MEMBER (m, annotations->v)
+        if (vg_slice_has_prefix(vg_json_key(m), VG_SLICE_LIT(SECCOMP_CONTAINER)))
+            check_container_seccomp(p->c, annotations, m);
     VG_JSON_FOREACH_MEMBER (m, annotations->v) {
         struct vg_at at = vg_at_key(annotations, m);
         struct vg_slice container = at.key;

@@ -9,6 +9,8 @@
 /* More pod-level amounts than this are not held against the sum of the containers: there are cpu,
  * memory and a few sizes of huge pages. */
 #define POD_AMOUNTS_MAX 64u
+/* Errors about one claim. */
+#define PARTS_SAID_MAX 16u
 
 /* ---- names ---- */
 
@@ -142,6 +144,19 @@ static void say_unknown_claim(struct vg_pod *p, const struct vg_at *at, struct v
                          n ? ": " : " which is empty", VG_SLICE_ARG(vg_buf_slice(&b)));
 }
 
+/* Once for each request of the claim before it, as the original has it. */
+static void say_parts(struct vg_pod *p, const struct vg_at *at, struct vg_slice name)
+{
+    VG_AUTO(names) seen = {0};
+    size_t limit = p->c->errors->n + PARTS_SAID_MAX;
+    for (uint32_t i = 0; i < at->index && p->c->errors->n < limit; i++) {
+        const struct vg_json *other = &at->up->v->items[i];
+        if (vg_slice_eq(vg_json_text(vg_json_get_str(other, "name")), name) &&
+            vg_names_add(p->c, &seen, vg_json_text(vg_json_get_str(other, "request")), NULL))
+            vg_duplicate_value(p->c, at, vg_json_quoted(p->c, name));
+    }
+}
+
 /* A claim is used whole, or by its requests, and each of them once. */
 static void check_use(struct vg_pod *p, const struct vg_at *at, struct vg_names *whole,
                       struct vg_names *parts, struct vg_names *keys)
@@ -156,7 +171,7 @@ static void check_use(struct vg_pod *p, const struct vg_at *at, struct vg_names 
         vg_duplicate_value(p->c, at, vg_json_quoted(p->c, name));
     } else if (vg_at_text(&request).n == 0) {
         if (vg_names_has(parts, name))
-            vg_duplicate_value(p->c, at, vg_json_quoted(p->c, name));
+            say_parts(p, at, name);
         (void)vg_names_add(p->c, whole, name, NULL);
     } else {
         (void)vg_check_dns_label(p->c, &request);

@@ -241,7 +241,7 @@ void vg_pod_check_security(struct vg_pod *p)
 {
     static const char *const change_policies[] = {"Always", "OnRootMismatch", NULL};
     static const char *const group_policies[] = {"Merge", "Strict", NULL};
-    static const char *const label_policies[] = {"MountOption", "Recursive", NULL};
+    static const char *const label_policies[] = {"Recursive", NULL};
     struct vg_at at = vg_at(p->spec, "securityContext"), groups = vg_at(&at, "supplementalGroups");
     struct vg_at seccomp = vg_at(&at, "seccompProfile"), armor = vg_at(&at, "appArmorProfile");
     struct vg_at windows = vg_at(&at, "windowsOptions"), pid = vg_at(p->spec, "hostPID");

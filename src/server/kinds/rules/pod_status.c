@@ -2,6 +2,7 @@
  * other's users and allocated resources. */
 #include "ip.h"
 #include "pod_int.h"
+#include "workload.h"
 
 static void check_conditions(struct vg_check *c, const struct vg_at *status)
 {
@@ -108,6 +109,8 @@ static void check_ended(struct vg_check *c, const struct vg_at *status, const st
 
 /* ---- addresses ---- */
 
+static const struct vg_go_field ip_shape[] = {{"ip", "IP", "\"\"", NULL}, {0}};
+
 static void check_ips(struct vg_check *c, const struct vg_at *status, const struct vg_json *old,
                       const char *name)
 {
@@ -130,7 +133,8 @@ static void check_ips(struct vg_check *c, const struct vg_at *status, const stru
         }
     }
     if (vg_at_n(&list) > 1 && (of_v4 != 1 || of_v6 != 1))
-        vg_bad(c, &list, "may specify no more than one IP for each IP family");
+        vg_bad_value(c, &list, vg_go_value(c, list.v, ip_shape),
+                     "may specify no more than one IP for each IP family");
 }
 
 static void check_host_ip(struct vg_check *c, const struct vg_at *status)

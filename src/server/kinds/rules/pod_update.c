@@ -1,6 +1,7 @@
 /* pod_update.c - updates of a pod: of its spec almost nothing may change. What did change is not
  * shown as the original does, which prints the difference of its internal structs. */
 #include "pod_int.h"
+#include "workload.h"
 #include "json/equal.h"
 
 static bool differs(struct vg_check *c, const struct vg_json *a, const struct vg_json *b)
@@ -24,6 +25,8 @@ void vg_pod_check_kept_annotations(struct vg_check *c, const struct vg_at *obj,
                                    const struct vg_json *old)
 {
     struct vg_at meta = vg_at(obj, "metadata"), now = vg_at(&meta, "annotations");
+    struct vg_at spec = vg_at(obj, "spec");
+    struct vg_pod p = {.c = c, .spec = &spec};
     const struct vg_json *before = vg_json_at_path(old, "metadata.annotations");
     bool is_mirror;
     if (before)
@@ -44,6 +47,7 @@ void vg_pod_check_kept_annotations(struct vg_check *c, const struct vg_at *obj,
                 vg_forbidden(c, &at, "may not add %s",
                              is_mirror ? "mirror pod annotation" : "AppArmor annotations");
         }
+    vg_pod_check_annotations(&p, &now); /* once more, as there */
 }
 
 /* ---- what may change, and how ---- */
@@ -174,6 +178,15 @@ static bool is_open(const struct vg_json *term)
     return vg_at_n(&a) == 0 && vg_at_n(&b) == 0;
 }
 
+static const struct vg_go_field expression_shape[] = {{"key", "Key", "\"\"", NULL},
+                                                      {"operator", "Operator", "\"\"", NULL},
+                                                      {"values", "Values", "null", NULL},
+                                                      {0}};
+static const struct vg_go_field term_shape[] = {
+    {"matchExpressions", "MatchExpressions", "null", expression_shape},
+    {"matchFields", "MatchFields", "null", expression_shape},
+    {0}};
+
 static void check_node_affinity(struct vg_check *c, const struct vg_at *spec,
                                 const struct vg_json *old_spec)
 {
@@ -187,7 +200,8 @@ static void check_node_affinity(struct vg_check *c, const struct vg_at *spec,
     if (vg_at_n(&before) == 0)
         return;
     if (vg_at_n(&before) != vg_at_n(&now)) {
-        vg_bad(c, &now, "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
+        vg_bad_value(c, &now, vg_go_value(c, now.v, term_shape),
+                     "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
         return;
     }
     VG_AT_FOREACH (term, &now) {
@@ -195,7 +209,8 @@ static void check_node_affinity(struct vg_check *c, const struct vg_at *spec,
         if ((is_open(old) && !is_open(term.v)) ||
             !has_only_more(c, term.v, old, "matchExpressions") ||
             !has_only_more(c, term.v, old, "matchFields"))
-            vg_bad(c, &term, "only additions are allowed (no mutations or deletions)");
+            vg_bad_value(c, &term, vg_go_value(c, term.v, term_shape),
+                         "only additions are allowed (no mutations or deletions)");
     }
 }
 
