@@ -37,6 +37,14 @@ static const char *const names[][2] = {
 };
 /* Those of one type alone. */
 static const char *const own_names[][3] = {
+    {"DeviceAttribute", "bool", "BoolValue"},
+    {"DeviceAttribute", "bools", "BoolValues"},
+    {"DeviceAttribute", "int", "IntValue"},
+    {"DeviceAttribute", "ints", "IntValues"},
+    {"DeviceAttribute", "string", "StringValue"},
+    {"DeviceAttribute", "strings", "StringValues"},
+    {"DeviceAttribute", "version", "VersionValue"},
+    {"DeviceAttribute", "versions", "VersionValues"},
     {"GlusterfsPersistentVolumeSource", "endpoints", "EndpointsName"},
     {"RBDPersistentVolumeSource", "image", "RBDImage"},
     {"RBDPersistentVolumeSource", "monitors", "CephMonitors"},

@@ -14,6 +14,7 @@
     X(csi_storage_capacity)                                                                        \
     X(daemon_set)                                                                                  \
     X(deployment)                                                                                  \
+    X(device_class)                                                                                \
     X(endpoint_slice)                                                                              \
     X(endpoints)                                                                                   \
     X(event)                                                                                       \
@@ -39,7 +40,10 @@
     X(priority_level_configuration)                                                                \
     X(replica_set)                                                                                 \
     X(replication_controller)                                                                      \
+    X(resource_claim)                                                                              \
+    X(resource_claim_template)                                                                     \
     X(resource_quota)                                                                              \
+    X(resource_slice)                                                                              \
     X(role)                                                                                        \
     X(role_binding)                                                                                \
     X(runtime_class)                                                                               \
