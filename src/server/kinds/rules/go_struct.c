@@ -21,16 +21,32 @@ static const char *const names[][2] = {
     {"cidrs", "CIDRs"},
     {"csi", "CSI"},
     {"diskURI", "DataDiskURI"},
+    {"dnsConfig", "DNSConfig"},
+    {"dnsPolicy", "DNSPolicy"},
     {"fc", "FC"},
+    {"fsGroup", "FSGroup"},
+    {"fsGroupChangePolicy", "FSGroupChangePolicy"},
     {"fsType", "FSType"},
     {"gcePersistentDisk", "GCEPersistentDisk"},
+    {"gmsaCredentialSpec", "GMSACredentialSpec"},
+    {"gmsaCredentialSpecName", "GMSACredentialSpecName"},
+    {"grpc", "GRPC"},
+    {"httpGet", "HTTPGet"},
+    {"httpHeaders", "HTTPHeaders"},
+    {"ip", "IP"},
     {"iqn", "IQN"},
     {"iscsi", "ISCSI"},
     {"iscsiInterface", "ISCSIInterface"},
     {"nfs", "NFS"},
+    {"os", "OS"},
     {"pdName", "PDName"},
     {"rbd", "RBD"},
+    {"seLinuxChangePolicy", "SELinuxChangePolicy"},
+    {"seLinuxOptions", "SELinuxOptions"},
+    {"sslEnabled", "SSLEnabled"},
     {"storageos", "StorageOS"},
+    {"tcpSocket", "TCPSocket"},
+    {"tty", "TTY"},
     {"uid", "UID"},
     {"url", "URL"},
     {"wwids", "WWIDs"},
@@ -46,15 +62,38 @@ static const char *const own_names[][3] = {
     {"DeviceAttribute", "version", "VersionValue"},
     {"DeviceAttribute", "versions", "VersionValues"},
     {"GlusterfsPersistentVolumeSource", "endpoints", "EndpointsName"},
+    {"GlusterfsVolumeSource", "endpoints", "EndpointsName"},
     {"RBDPersistentVolumeSource", "image", "RBDImage"},
     {"RBDPersistentVolumeSource", "monitors", "CephMonitors"},
     {"RBDPersistentVolumeSource", "pool", "RBDPool"},
     {"RBDPersistentVolumeSource", "user", "RadosUser"},
+    {"RBDVolumeSource", "image", "RBDImage"},
+    {"RBDVolumeSource", "monitors", "CephMonitors"},
+    {"RBDVolumeSource", "pool", "RBDPool"},
+    {"RBDVolumeSource", "user", "RadosUser"},
 };
 /* Fields of a type that stand elsewhere: behind another. */
 static const char *const moved[][3] = {
     {"PersistentVolumeSource", "quobyte", "rbd"},
     {"PersistentVolumeSource", "flexVolume", "iscsi"},
+    {"PodSecurityContext", "sysctls", "fsGroupChangePolicy"},
+    {"PodSpec", "overhead", "runtimeClassName"},
+    {"PodSpec", "preemptionPolicy", "priority"},
+    {"PodSpec", "setHostnameAsFQDN", "subdomain"},
+    {"Volume", "quobyte", "rbd"},
+};
+/* Fields that the internal type does not have. */
+static const char *const hidden[][2] = {
+    {"PodSpec", "hostIPC"},   {"PodSpec", "hostNetwork"},    {"PodSpec", "hostPID"},
+    {"PodSpec", "hostUsers"}, {"PodSpec", "serviceAccount"}, {"PodSpec", "shareProcessNamespace"},
+};
+/* Fields that it alone has, before the others, and what they are when they are absent. */
+static const char *const extra[][4] = {
+    {"PodSecurityContext", "hostNetwork", "HostNetwork", "false"},
+    {"PodSecurityContext", "hostPID", "HostPID", "false"},
+    {"PodSecurityContext", "hostIPC", "HostIPC", "false"},
+    {"PodSecurityContext", "shareProcessNamespace", "ShareProcessNamespace", "null"},
+    {"PodSecurityContext", "hostUsers", "HostUsers", "null"},
 };
 
 static int append_name(struct vg_buf *b, const struct vg_schema_type *t, const char *name)
@@ -163,14 +202,38 @@ static int append_field(struct vg_buf *b, const struct vg_schema_type *t,
     return r < 0 ? r : vg_buf_append_byte(b, ',');
 }
 
+static bool is_hidden(const struct vg_schema_type *t, const char *name)
+{
+    for (size_t i = 0; i < VG_ARRAY_LEN(hidden); i++)
+        if (strcmp(hidden[i][0], t->name) == 0 && strcmp(hidden[i][1], name) == 0)
+            return true;
+    return false;
+}
+
+static int append_extra(struct vg_buf *b, const struct vg_schema_type *t, const struct vg_json *v)
+{
+    int r = 0;
+    for (size_t i = 0; i < VG_ARRAY_LEN(extra) && r == 0; i++) {
+        const struct vg_json *m = vg_json_get_str(v, extra[i][1]);
+        if (strcmp(extra[i][0], t->name) != 0)
+            continue;
+        r = vg_buf_printf(b, "\"%s\":", extra[i][2]);
+        if (r == 0)
+            r = m ? vg_json_write(b, m, 0) : vg_buf_printf(b, "%s", extra[i][3]);
+        r = r < 0 ? r : vg_buf_append_byte(b, ',');
+    }
+    return r;
+}
+
 static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const struct vg_json *v)
 {
     if (is_plain(t))
         return v ? vg_json_write(b, v, 0) : vg_buf_printf(b, "{}");
     int r = vg_buf_append_byte(b, '{');
+    r = r < 0 ? r : append_extra(b, t, v);
     for (unsigned i = 0; i < t->n && r == 0; i++) {
         const struct vg_schema_field *f = &t->fields[i];
-        if (is_moved(t, f->name, NULL))
+        if (is_moved(t, f->name, NULL) || is_hidden(t, f->name))
             continue;
         r = append_field(b, t, f, v);
         for (unsigned k = 0; k < t->n && r == 0; k++)

@@ -1,5 +1,4 @@
-/* pod_update.c - updates of a pod: of its spec almost nothing may change. What did change is not
- * shown as the original does, which prints the difference of its internal structs. */
+/* pod_update.c - updates of a pod: of its spec almost nothing may change. */
 #include "pod_int.h"
 #include "workload.h"
 #include "json/equal.h"
@@ -304,5 +303,6 @@ void vg_pod_check_update(struct vg_check *c, const struct vg_at *obj, const stru
                      "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
                      "`spec.tolerations` (only additions to existing tolerations),"
                      "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
-                     "previously negative)\n");
+                     "previously negative)\n%.*s",
+                     VG_SLICE_ARG(vg_pod_diff(c, spec.v, before, is_gated)));
 }
