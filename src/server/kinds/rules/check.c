@@ -1,6 +1,7 @@
 /* check.c - places and errors; see check.h. */
 #include "check.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -202,6 +203,14 @@ struct vg_slice vg_json_quoted(struct vg_check *c, struct vg_slice text)
     VG_AUTO(buf) b = {0};
     struct vg_slice ret = VG_SLICE_LIT("\"\"");
     if (vg_quote_append(&b, text) < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)
+        c->errors->failed = true;
+    return ret;
+}
+
+struct vg_slice vg_json_number(struct vg_check *c, int64_t i)
+{
+    struct vg_slice ret = VG_SLICE_LIT("0");
+    if (vg_arena_printf(c->arena, &ret, "%" PRId64, i) < 0)
         c->errors->failed = true;
     return ret;
 }

@@ -126,6 +126,8 @@ void vg_caution_at(struct vg_check *c, const struct vg_at *at, const char *fmt, 
 
 /* A text as JSON in the check's arena, for vg_bad_value. */
 struct vg_slice vg_json_quoted(struct vg_check *c, struct vg_slice text);
+/* A number likewise. */
+struct vg_slice vg_json_number(struct vg_check *c, int64_t i);
 /* A value as JSON in the check's arena. */
 struct vg_slice vg_json_shown(struct vg_check *c, const struct vg_json *v);
 

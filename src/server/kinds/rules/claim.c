@@ -27,7 +27,7 @@ void vg_check_csi_driver(struct vg_check *c, const struct vg_at *at)
         (void)vg_check_reasons(c, at, &why);
 }
 
-static void check_access_modes(struct vg_check *c, const struct vg_at *modes)
+void vg_check_access_modes(struct vg_check *c, const struct vg_at *modes)
 {
     bool has_pod = false, has_other = false;
     VG_AT_FOREACH (mode, modes) {
@@ -106,7 +106,7 @@ void vg_check_claim_spec(struct vg_check *c, const struct vg_at *spec)
     if (vg_at_n(&modes) == 0)
         vg_required(c, &modes, "at least 1 access mode is required");
     vg_check_label_selector(c, &selector);
-    check_access_modes(c, &modes);
+    vg_check_access_modes(c, &modes);
     check_storage(c, spec);
     if (vg_at_text(&class).n)
         (void)vg_check_dns_subdomain(c, &class);

@@ -74,6 +74,8 @@ static const char *const own_names[][3] = {
 };
 /* Fields of a type that stand elsewhere: behind another. */
 static const char *const moved[][3] = {
+    {"PersistentVolumeSpec", "quobyte", "rbd"},
+    {"PersistentVolumeSpec", "flexVolume", "iscsi"},
     {"PersistentVolumeSource", "quobyte", "rbd"},
     {"PersistentVolumeSource", "flexVolume", "iscsi"},
     {"PodSecurityContext", "sysctls", "fsGroupChangePolicy"},

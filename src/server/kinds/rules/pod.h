@@ -11,6 +11,8 @@ void vg_check_pod_template(struct vg_check *c, const struct vg_at *at);
 void vg_check_pod_spec(struct vg_check *c, const struct vg_at *spec, const struct vg_json *meta);
 /* nodeSelectorTerms, as affinities and persistent volumes have them. */
 void vg_check_node_selector(struct vg_check *c, const struct vg_at *at);
+/* A source of a volume that persistent volumes have too, by the name of its member. */
+void vg_check_volume_source(struct vg_check *c, const struct vg_at *source);
 
 /* What a template, or a pod, is taken with and warned of. */
 void vg_warn_pod_template(struct vg_check *c, const struct vg_at *at);

@@ -465,6 +465,14 @@ static void check_source(struct vg_pod *p, const struct vg_at *volume)
         vg_required(p->c, volume, "must specify a volume type");
 }
 
+void vg_check_volume_source(struct vg_check *c, const struct vg_at *source)
+{
+    struct vg_pod none = {.c = c};
+    for (size_t i = 0; i < VG_ARRAY_LEN(sources); i++)
+        if (strcmp(sources[i].name, source->name) == 0)
+            sources[i].check(&none, source);
+}
+
 void vg_pod_check_volumes(struct vg_pod *p)
 {
     struct vg_at volumes = vg_at(p->spec, "volumes");

@@ -33,6 +33,8 @@
     X(namespace)                                                                                   \
     X(network_policy)                                                                              \
     X(node)                                                                                        \
+    X(persistent_volume)                                                                           \
+    X(persistent_volume_claim)                                                                     \
     X(pod)                                                                                         \
     X(pod_disruption_budget)                                                                       \
     X(pod_template)                                                                                \

@@ -2,6 +2,7 @@
  * Left out: warnings about old labels of nodes in topologies; volumes of an attachment that are not
  * of CSI, which are refused as such only. */
 #include "storage.h"
+#include "claim.h"
 #include "go_struct.h"
 #include "names.h"
 #include "resources.h"
@@ -274,23 +275,6 @@ static void check_not_inline(struct vg_check *c, const struct vg_at *volume,
     }
 }
 
-static void check_access_modes(struct vg_check *c, const struct vg_at *volume)
-{
-    static const char *const modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce",
-                                        "ReadWriteOncePod", NULL};
-    struct vg_at list = vg_at(volume, "accessModes");
-    bool has_pod = false, has_other = false;
-    (void)vg_check_given(c, &list);
-    VG_AT_FOREACH (mode, &list) {
-        struct vg_at blamed = vg_at_of(volume, "accessModes", mode.v);
-        bool is_known = vg_check_one_of(c, &blamed, modes), is_pod = vg_at_is(&mode, modes[3]);
-        has_pod = has_pod || is_pod;
-        has_other = has_other || (is_known && !is_pod);
-    }
-    if (has_pod && has_other)
-        vg_forbidden(c, &list, "may not use ReadWriteOncePod with other access modes");
-}
-
 static void check_inline_volume(struct vg_check *c, const struct vg_at *at)
 {
     static const char *const first[] = {"claimRef", "capacity", NULL};
@@ -298,11 +282,12 @@ static void check_inline_volume(struct vg_check *c, const struct vg_at *at)
     static const char *const last[] = {"storageClassName", NULL};
     struct vg_at csi = vg_at(at, "csi"), policy = vg_at(at, "persistentVolumeReclaimPolicy");
     struct vg_at driver = vg_at(&csi, "driver"), handle = vg_at(&csi, "volumeHandle");
-    struct vg_at mode = vg_at(at, "volumeMode");
+    struct vg_at mode = vg_at(at, "volumeMode"), modes = vg_at(at, "accessModes");
     check_not_inline(c, at, first);
     if (!csi.v)
         vg_required(c, &csi, "has to be specified in the context of inline volumes");
-    check_access_modes(c, at);
+    (void)vg_check_given(c, &modes);
+    vg_check_access_modes(c, &modes);
     if (vg_at_text(&policy).n && !vg_at_is(&policy, "Retain"))
         vg_forbidden(c, &policy, "may only be Retain in the context of inline volumes");
     check_not_inline(c, at, second);
