@@ -72,6 +72,8 @@ class Kind:
         self.subs, self.fields, self.empties, self.spec = [], [], [], []
         self.refusal, self.refusal_name, self.has_namespace_label = None, None, True
         self.type = None
+        self.stored_as = self.stored = self.conversion = None
+        self.labels = []  # of a kind that is stored as another: (as clients write it, as it is stored)
 
     def line(self, where, words, text):
         word, rest = words[0], words[1:]
@@ -154,6 +156,20 @@ class Kind:
         self.scale = words
         self.subs.append(Sub('scale', 'autoscaling/v1.Scale', ['get', 'patch', 'update']))
 
+    def on_stored(self, where, words, _):
+        """stored [GROUP/]VERSION.KIND by CONVERSION"""
+        if len(words) != 3 or words[1] != 'by' or '.' not in words[0]:
+            raise Wrong(f'{where}: want stored [GROUP/]VERSION.KIND by CONVERSION')
+        home, _, name = words[0].rpartition('.')
+        group, _, version = home.rpartition('/')
+        self.stored_as, self.conversion = (group, version, name), words[2]
+
+    def on_label(self, where, words, _):
+        """label LABEL [STORED]: of a kind that is stored as another"""
+        if len(words) > 2:
+            raise Wrong(f'{where}: want label LABEL [STORED]')
+        self.labels.append((words[0], words[-1]))
+
     def on_select(self, where, words, _):
         self.fields.append(Selectable(where, words))
 
@@ -194,8 +210,8 @@ class Kind:
              'status': on_status, 'generation': on_generation, 'sub': on_sub, 'scale': on_scale,
              'select': on_select, 'selectors': on_selectors, 'empty': on_empty,
              'finalizer': on_finalizer, 'ttl': on_ttl, 'deprecated': on_deprecated,
-             'orphans': on_orphans}
-    MANY = {'sub', 'select', 'empty'}
+             'orphans': on_orphans, 'stored': on_stored, 'label': on_label}
+    MANY = {'sub', 'select', 'empty', 'label'}
     ALONE = {'orphans'}
 
     # ---- checks ----
@@ -222,8 +238,10 @@ class Kind:
         self.type = self.scope.types[self.name]
         if not any(f.name == 'metadata' and f.type and f.type.name == 'ObjectMeta' for f, _ in self.type.fields):
             raise Wrong(f'{self.where}: {self.name} has no metadata')
+        if self.stored_as:
+            self.take_stored(reader)
         for word in ('about', 'key'):
-            if word not in self.said:
+            if word not in self.said and not (word == 'key' and self.stored):
                 raise Wrong(f'{self.where}: {self.name} says no {word}')
         if ('NOT_STORED' in self.flags) == bool(self.hash):
             raise Wrong(f'{self.where}: want either a hash or the flag not-stored')
@@ -231,8 +249,24 @@ class Kind:
         self.check_fields()
         self.check_paths()
         for other in reader.kinds():
+            if self.stored or other.stored_as:
+                continue
             if other is not self and other.prefix and other.prefix.startswith(self.prefix):
                 raise Wrong(f'{self.where}: the keys of {other.where} lie below {self.prefix}')
+
+    def take_stored(self, reader):
+        """What it has from the kind that it is stored as: all but names, names' rule and labels."""
+        for kind in reader.kinds():
+            if (kind.scope.group, kind.scope.version, kind.name) == self.stored_as:
+                self.stored = kind
+        if not self.stored or self.stored.stored_as:
+            raise Wrong(f'{self.where}: there is no kind {self.stored_as} to be stored as')
+        for name in ('prefix', 'hash', 'flags', 'new_status', 'spec', 'ttl', 'finalizer', 'fields'):
+            setattr(self, name, getattr(self.stored, name))
+        known = [f.label for f in self.fields]
+        for _, stored in self.labels:
+            if stored not in known:
+                raise Wrong(f'{self.where}: {stored} cannot be selected of {self.stored.name}')
 
     def check_fields(self):
         labels = [f.label for f in self.fields] + [f.alias for f in self.fields if f.alias]
@@ -250,7 +284,10 @@ class Kind:
             self.refusal = 'NOT_SUPPORTED' if self.fields else 'NOT_KNOWN'
 
     def check_paths(self):
-        paths = [f.path for f in self.fields] + [p for p, _ in self.empties]
+        paths = [p for p, _ in self.empties]
+        if self.stored:
+            return
+        paths += [f.path for f in self.fields]
         paths += [p.split('.') for p in (self.scale or [])[:3]]
         paths += [[member] for member in self.spec]
         paths += [['status']] if 'HAS_STATUS' in self.flags else []

@@ -109,11 +109,16 @@ def write_fields(w, kind):
         path = f', .path = {{{path}}}' if path else ''
         rows.append(f'{{.label = {quote(f.label)}{path}, .missing = {quote(f.missing)}, '
                     f'.instead = {quote(f.instead)}}}')
+        for label, _ in [x for x in kind.labels if x[1] == f.label]:
+            canonical = f', .canonical = {slice_(f.label)}' if label != f.label else ''
+            labels.append(f'{{.name = {slice_(label)}{canonical}, .index = {i}}}')
+        if f.is_trigger:
+            trigger = str(i)
+        if kind.stored:
+            continue
         labels.append(f'{{.name = {slice_(f.label)}, .index = {i}}}')
         if f.alias:
             labels.append(f'{{.name = {slice_(f.alias)}, .canonical = {slice_(f.label)}, .index = {i}}}')
-        if f.is_trigger:
-            trigger = str(i)
     v = w.constant('selectable', 'struct vg_obj_field_def {}[]', '{' + ', '.join(rows) + '}') if rows else 'NULL'
     fields = w.constant('selectables', 'struct vg_obj_fields {}', f'{{.v = {v}, .n = {len(rows)}, .trigger = {trigger}}}')
     v = w.constant('label', 'struct vg_field_label {}[]', '{' + ', '.join(labels) + '}')
@@ -142,11 +147,13 @@ def write_scale(w, kind):
     return '&' + w.constant('scale', 'struct vg_kind_scale {}', f'{{{spec}, {status}, {selector}, {is_map}}}')
 
 
-def row(w, merges, kind):
+def row(w, merges, kind, kinds):
     """The row of a kind, as (member, text); what it points to is written at once."""
     scope, fields, labels = kind.scope, *write_fields(w, kind)
     slash, dot = ('/', '.') if scope.group else ('', '')
+    stored = f'&vg_kind_rows[{kinds.index(kind.stored)}]' if kind.stored else 'NULL'
     return [
+        ('stored', stored), ('conversion', f'&vg_conversion_{kind.conversion}' if kind.stored else 'NULL'),
         ('group', quote(scope.group)), ('version', quote(scope.version)),
         ('api_version', quote(scope.group + slash + scope.version)),
         ('resource', quote(kind.resource)), ('singular', quote(kind.name.lower())),
@@ -185,7 +192,7 @@ def write(w, reader, types):
     merges = Merges(types)
     merges.write(w, types)
     kinds = reader.kinds()
-    rows = [row(w, merges, k) for k in kinds]
+    rows = [row(w, merges, k, kinds) for k in kinds]
     w.line('\nconst struct vg_kind vg_kind_rows[] = {')
     for kind, members in zip(kinds, rows):
         w.line(f'    {{ /* {kind.where.split("/")[-1]} */')

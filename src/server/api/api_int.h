@@ -56,7 +56,10 @@ enum {
     VG_FORM_PARTIAL_V1BETA1 = 2,
     /* From here on in protobuf, in the order of enum vg_protobuf_as. */
     VG_FORM_PROTOBUF = 3,
-    VG_FORMS = VG_FORM_PROTOBUF + 3
+    VG_FORMS = VG_FORM_PROTOBUF + 3,
+    /* Any of these, 0 too, of the object in the other version of its kind (versions.h). */
+    VG_FORM_OTHER_VERSION = VG_FORMS,
+    VG_FORMS_ALL = 2 * VG_FORMS
 };
 
 /* The verbs; each takes over the call. target, media (negotiated) and user are there. */

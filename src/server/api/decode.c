@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "object/quote.h"
+#include "server/kinds/convert.h"
 #include "server/kinds/types.h"
 #include "server/schema/decode.h"
 #include "server/schema/default.h"
@@ -300,6 +301,21 @@ static const struct vg_schema_type *schema_of(const struct vg_body_type *type)
                                  vg_slice_str(type->kind));
 }
 
+/* What another version says, as it is stored: converted, and with the defaults of that version. */
+static int to_stored(struct vg_arena *a, const struct vg_body_type *type, struct vg_json *root)
+{
+    const struct vg_kind *kind = vg_kind_find_kind(
+        vg_slice_str(type->group), vg_slice_str(type->version), vg_slice_str(type->kind));
+    struct vg_json made;
+    if (!kind || !kind->stored)
+        return 0;
+    int err = vg_kind_to_stored(a, kind, root, &made);
+    if (err < 0)
+        return err;
+    *root = made;
+    return vg_schema_default(a, kind->stored->type, root);
+}
+
 /* A tree whose type is known to be right: its fields, its defaults, its metadata. */
 static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_body_type *type,
                       struct vg_json *unknown, struct vg_body *ret, struct vg_status *status)
@@ -310,6 +326,8 @@ static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_
         err = set_type(a, root, type);
     if (err == 0 && schema)
         err = vg_schema_default(a, schema, root);
+    if (err == 0)
+        err = to_stored(a, type, root);
     if (err == 0)
         err = vg_meta_read(a, vg_json_get_str(root, "metadata"), type->kind, &ret->meta,
                            schema ? NULL : unknown, status);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "list_int.h"
+#include "versions.h"
 
 /* Visits that making one item costs: a turn makes some 64 of them. */
 #define VISITS_PER_ITEM (VG_LIST_TURN_VISITS / 64u)
@@ -30,7 +31,7 @@ void vg_list_protobuf_cut(struct vg_obj_splice *s, const struct vg_rec *rec)
 
 static const struct vg_protobuf_kept *kept(const struct vg_lister *l, const struct vg_rec *rec)
 {
-    return as(l) == VG_PROTOBUF_WHOLE ? vg_protobuf_kept(rec) : NULL;
+    return as(l) == VG_PROTOBUF_WHOLE && !l->kind->stored ? vg_protobuf_kept(rec) : NULL;
 }
 
 /* The item's message: kept, or in l->item. */
@@ -85,12 +86,17 @@ static int measure(struct vg_lister *l, const struct vg_rec *rec, uint32_t *visi
     if (!k)
         *visits -= VG_MIN(*visits, VISITS_PER_ITEM);
     /* Records of storage are gone after their page; nobody else would find it. */
-    if (!k && as(l) == VG_PROTOBUF_WHOLE && !l->is_from_storage)
+    if (!k && as(l) == VG_PROTOBUF_WHOLE && !l->is_from_storage && !l->kind->stored)
         k = vg_protobuf_keep(rec);
     if (k) {
         n = vg_protobuf_kept_item(k).n;
     } else {
-        int r = vg_protobuf_item_size(l->kind, rec, as(l), &n);
+        struct vg_rec *own;
+        int r = vg_version_rec(l->kind, rec, &own);
+        if (r < 0)
+            return r;
+        r = vg_protobuf_item_size(l->kind, own, as(l), &n);
+        vg_rec_unref(own);
         if (r < 0)
             return r;
         l->is_all_kept = false;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "list_int.h"
+#include "versions.h"
 #include "yaml/yaml.h"
 
 /* Items that are handed over together; with what holds their revisions, 15 KB of stack. */
@@ -122,7 +123,9 @@ static int begin_text(struct vg_lister *l)
     l->writer = vg_arena_new(&l->call->ask->arena, struct vg_json_writer);
     if (!l->writer)
         return -ENOMEM;
-    vg_json_writer_init(l->writer, &l->text, VG_JSON_INDENT | VG_JSON_ESCAPE_HTML);
+    vg_json_writer_init(l->writer, &l->text,
+                        (l->call->ask->media.is_pretty ? VG_JSON_INDENT : 0u) |
+                            VG_JSON_ESCAPE_HTML);
     vg_json_put_begin_object(l->writer);
     VG_JSON_FOREACH_MEMBER (m, l->frame) {
         vg_json_put_key(l->writer, vg_json_key(m));
@@ -141,14 +144,15 @@ static int end_text(struct vg_lister *l)
     if (l->writer) {
         vg_json_put_end_array(l->writer);
         vg_json_put_end_object(l->writer);
-        return vg_json_writer_end(l->writer);
+        int r = vg_json_writer_end(l->writer);
+        return r < 0 || l->call->ask->media.is_pretty ? r : vg_buf_append_byte(&l->text, '\n');
     }
     vg_json_object_remove(l->frame, VG_SLICE_LIT("apiVersion"));
     vg_json_object_remove(l->frame, VG_SLICE_LIT("items"));
     return vg_yaml_write(&l->text, l->frame);
 }
 
-static int write_item(struct vg_lister *l, const struct vg_rec *rec)
+static int write_rec(struct vg_lister *l, const struct vg_rec *rec)
 {
     if (vg_list_is_protobuf(l)) {
         l->n_sent++;
@@ -175,6 +179,17 @@ static int write_item(struct vg_lister *l, const struct vg_rec *rec)
     return r < 0 ? r : vg_yaml_write(&l->text, &list);
 }
 
+static int write_item(struct vg_lister *l, const struct vg_rec *rec)
+{
+    struct vg_rec *own;
+    int r = vg_version_rec(l->kind, rec, &own);
+    if (r < 0)
+        return r;
+    r = write_rec(l, own);
+    vg_rec_unref(own);
+    return r;
+}
+
 /* An item costs a parse here, so a turn has fewer. */
 static enum filled fill_text(struct vg_lister *l, uint32_t *visits)
 {
@@ -197,6 +212,8 @@ static enum filled fill_text(struct vg_lister *l, uint32_t *visits)
 static bool is_slices(const struct vg_lister *l)
 {
     const struct vg_media *m = &l->call->ask->media;
+    if (l->kind->stored)
+        return false;
     return m->type == VG_MEDIA_PROTOBUF ? l->is_all_kept
                                         : m->type == VG_MEDIA_JSON && !m->is_pretty;
 }
@@ -330,11 +347,16 @@ static void send_small_text(struct vg_lister *l)
     int r = vg_buf_append_slice(&json, l->head);
     while (r == 0 && (rec = next_item(l, &visits))) {
         struct vg_obj_splice s;
-        vg_list_cut(l, &s, rec);
+        struct vg_rec *own;
         if (l->n_sent++)
             r = vg_buf_append_byte(&json, ',');
         if (r == 0)
-            r = vg_obj_splice_append(&json, &s);
+            r = vg_version_rec(l->kind, rec, &own);
+        if (r < 0)
+            break;
+        vg_list_cut(l, &s, own);
+        r = vg_obj_splice_append(&json, &s);
+        vg_rec_unref(own);
     }
     if (r == 0)
         r = vg_buf_append(&json, "]}", 2);

@@ -4,6 +4,7 @@
  * which the check of every update sees to. */
 #include <errno.h>
 
+#include "server/kinds/convert.h"
 #include "server/kinds/merge.h"
 #include "server/schema/gojson.h"
 #include "status_int.h"
@@ -353,6 +354,13 @@ static enum vg_verdict make(struct vg_change *c)
                           : with_rev(c, &cur, &doc);
     if (err < 0)
         return vg_change_refuse(c, err);
+    if (c->kind->stored) { /* a patch is of what the client sees */
+        struct vg_json seen;
+        err = vg_kind_from_stored(&c->scratch, c->kind, &doc, &seen);
+        if (err < 0)
+            return vg_change_refuse(c, err);
+        doc = seen;
+    }
     err = apply(w, &doc, &result, &why);
     return err < 0 ? refuse_apply(w, err, why.message) : use(w, &result, &cur);
 }

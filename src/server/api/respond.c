@@ -12,6 +12,7 @@
 #include "gzip.h"
 #include "respond_int.h"
 #include "status_int.h"
+#include "versions.h"
 #include "yaml/yaml.h"
 #include "json/scan.h"
 #include "json/write.h"
@@ -445,7 +446,7 @@ static void respond_protobuf(struct vg_api_call *call, int code, struct vg_slice
     give_up(call);
 }
 
-void vg_respond_object(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
+static void respond_rec(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
 {
     struct vg_obj_header h;
     struct vg_obj_splice s;
@@ -468,8 +469,28 @@ void vg_respond_object(struct vg_api_call *call, int code, const struct vg_rec *
     send_slices(call, &opts, v, s.n + 1, &pin);
 }
 
-void vg_respond_sealed(struct vg_api_call *call, int code, const struct vg_obj_sealed *sealed,
-                       vg_rev rev)
+/* The kind that the client asked for, when it is stored as another; else NULL. */
+static const struct vg_kind *other_version(const struct vg_api_call *call)
+{
+    const struct vg_kind *kind = call->ask->target->kind;
+    return kind && kind->stored ? kind : NULL;
+}
+
+void vg_respond_object(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
+{
+    struct vg_rec *own;
+    if (!other_version(call)) {
+        respond_rec(call, code, rec, rev);
+    } else if (vg_version_rec(other_version(call), rec, &own) == 0) {
+        respond_rec(call, code, own, rev);
+        vg_rec_unref(own);
+    } else {
+        give_up(call);
+    }
+}
+
+static void respond_value(struct vg_api_call *call, int code, const struct vg_obj_sealed *sealed,
+                          vg_rev rev)
 {
     struct vg_obj_header h;
     struct vg_obj_splice s;
@@ -484,4 +505,17 @@ void vg_respond_sealed(struct vg_api_call *call, int code, const struct vg_obj_s
             if (s.v[i].p == s.rev)
                 s.v[i].n = 0;
     respond_spliced(call, code, &s);
+}
+
+void vg_respond_sealed(struct vg_api_call *call, int code, const struct vg_obj_sealed *sealed,
+                       vg_rev rev)
+{
+    VG_AUTO(obj_sealed) own;
+    vg_obj_sealed_init(&own);
+    if (!other_version(call))
+        respond_value(call, code, sealed, rev);
+    else if (vg_version_seal(other_version(call), vg_buf_slice(&sealed->value), &own) == 0)
+        respond_value(call, code, &own, rev);
+    else
+        give_up(call);
 }

@@ -25,7 +25,9 @@ enum vg_verdict vg_change_refuse(struct vg_change *c, int err)
 enum vg_verdict vg_change_invalid(struct vg_change *c, struct vg_slice name,
                                   const struct vg_field_errors *e)
 {
-    vg_status_invalid(&c->call->ask->arena, &c->status, c->kind->group, c->kind->kind, name, e);
+    /* The original names the type that its versions are made from. */
+    const struct vg_kind *kind = vg_kind_stored(c->kind);
+    vg_status_invalid(&c->call->ask->arena, &c->status, kind->group, kind->kind, name, e);
     return VG_CHANGE_FAIL;
 }
 
@@ -47,6 +49,12 @@ int vg_json_top_copy(struct vg_arena *a, const struct vg_json *v, struct vg_json
     return 0;
 }
 
+/* Of what is written: bodies were converted when they were read. */
+static const struct vg_schema_type *stored_type(const struct vg_change *c)
+{
+    return vg_kind_type(vg_kind_stored(c->kind));
+}
+
 enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const struct vg_meta *m,
                                const struct vg_json *cur)
 {
@@ -56,7 +64,7 @@ enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const 
     if (err == 0)
         err = vg_json_object_set(&c->scratch, root, VG_SLICE_LIT("metadata"), meta);
     if (err == 0)
-        err = vg_schema_arrange_like(&c->scratch, vg_kind_type(c->kind), root, cur, &arranged);
+        err = vg_schema_arrange_like(&c->scratch, stored_type(c), root, cur, &arranged);
     if (err < 0)
         return vg_change_refuse(c, err);
     struct vg_slice source = cur ? vg_rec_value(c->cur) : (struct vg_slice){0};
@@ -114,14 +122,14 @@ static int prepare_with_meta(struct vg_arena *a, vg_rules_prepare_fn *prepare, s
 int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_json *old,
                       struct vg_meta *m)
 {
-    const struct vg_rules *rules = vg_rules_of(c->kind);
+    const struct vg_rules *rules = vg_rules_of(vg_kind_stored(c->kind));
     vg_rules_prepare_fn *prepare = !rules            ? NULL
                                    : is_of_status(c) ? rules->prepare_status
                                                      : rules->prepare;
     /* Arranged it shares no list or object with the body, which must stay as it is, and can be
      * compared with what is stored. */
     struct vg_json own;
-    int err = vg_schema_arrange(&c->scratch, vg_kind_type(c->kind), root, &own);
+    int err = vg_schema_arrange(&c->scratch, stored_type(c), root, &own);
     if (err == 0 && prepare && rules->ignores_meta)
         err = prepare(&c->scratch, &own, old);
     else if (err == 0 && prepare)
@@ -142,7 +150,7 @@ static void warn(void *arg, const char *text)
 void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struct vg_json *root,
                      const struct vg_json *old)
 {
-    const struct vg_rules *rules = vg_rules_of(c->kind);
+    const struct vg_rules *rules = vg_rules_of(vg_kind_stored(c->kind));
     struct vg_check check = {.errors = e, .arena = e->arena, .warn = warn, .warn_arg = c};
     struct vg_at at = vg_at_root(root);
     if (!old && rules && rules->check)

@@ -27,6 +27,17 @@ static bool is_bookmark(const struct vg_frame *f)
     return vg_slice_has_prefix(f->splice.v[0], VG_SLICE_LIT("{\"type\":\"BOOKMARK\""));
 }
 
+/* In the version of the watch: the frame has the revision and what closes the metadata. */
+static int other_bookmark(const struct vg_watch_call *w, const struct vg_frame *f,
+                          struct vg_buf *out)
+{
+    return vg_buf_printf(out,
+                         "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{"
+                         "\"resourceVersion\":\"%.*s%.*s%s}",
+                         w->kind->kind, w->kind->api_version, VG_SLICE_ARG(f->splice.v[1]),
+                         VG_SLICE_ARG(f->splice.v[2]), w->kind->bookmark_tail);
+}
+
 /* The frame's JSON is the kind's own bookmark: what stands between the event's head and tail. */
 static int write_protobuf_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
 {
@@ -34,19 +45,34 @@ static int write_protobuf_bookmark(struct vg_watch_call *w, const struct vg_fram
     VG_AUTO(buf) json = {0};
     VG_AUTO(buf) body = {0};
     struct vg_obj_splice s;
-    int r = vg_obj_splice_append(&json, &f->splice);
+    bool is_other = w->form >= VG_FORM_OTHER_VERSION;
+    int r = is_other ? other_bookmark(w, f, &json) : vg_obj_splice_append(&json, &f->splice);
+    struct vg_slice object = vg_buf_slice(&json);
+    if (r == 0 && !is_other)
+        object = vg_slice(json.p + head.n, json.n - head.n - strlen("}\n"));
     if (r == 0)
-        r = vg_protobuf_of_value(vg_slice(json.p + head.n, json.n - head.n - strlen("}\n")), 0,
-                                 (enum vg_protobuf_as)(w->form - VG_FORM_PROTOBUF), &body);
+        r = vg_protobuf_of_value(
+            object, 0, (enum vg_protobuf_as)(w->form % VG_FORMS - VG_FORM_PROTOBUF), &body);
     if (r == 0)
         r = vg_protobuf_frame(&s, "BOOKMARK", vg_buf_slice(&body));
     return r < 0 ? r : write_slices(w, s.v, s.n, NULL);
 }
 
+static int write_other_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
+{
+    VG_AUTO(buf) json = {0};
+    int r = other_bookmark(w, f, &json);
+    struct vg_slice v[] = {VG_SLICE_LIT("{\"type\":\"BOOKMARK\",\"object\":"), vg_buf_slice(&json),
+                           VG_SLICE_LIT("}\n")};
+    return r < 0 ? r : vg_http_write(w->call->x, v, VG_ARRAY_LEN(v), NULL);
+}
+
 static int write_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
 {
-    if (w->form >= VG_FORM_PROTOBUF)
+    if (w->form % VG_FORMS >= VG_FORM_PROTOBUF)
         return write_protobuf_bookmark(w, f);
+    if (w->form == VG_FORM_OTHER_VERSION)
+        return write_other_bookmark(w, f);
 #define PARTIAL                                                                                    \
     "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":"
     static const struct vg_slice heads[VG_FORMS] = {
@@ -55,7 +81,8 @@ static int write_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
         [VG_FORM_PARTIAL_V1BETA1] =
             VG_SLICE_LIT(PARTIAL "\"meta.k8s.io/v1beta1\",\"metadata\":{\"resourceVersion\":\""),
     };
-    struct vg_slice v[4] = {heads[w->form], f->splice.v[1], f->splice.v[2], VG_SLICE_LIT("}}\n")};
+    struct vg_slice v[4] = {heads[w->form % VG_FORMS], f->splice.v[1], f->splice.v[2],
+                            VG_SLICE_LIT("}}\n")};
     return vg_http_write(w->call->x, v, VG_ARRAY_LEN(v), NULL);
 }
 
@@ -132,7 +159,7 @@ void vg_watch_write_error(struct vg_api_call *call, uint32_t form, bool is_witho
 {
     VG_AUTO(buf) json = {0};
     int r = vg_api_status_write(&json, status);
-    if (r == 0 && form >= VG_FORM_PROTOBUF)
+    if (r == 0 && form % VG_FORMS >= VG_FORM_PROTOBUF)
         r = write_protobuf_error(call, is_without_length, vg_buf_slice(&json));
     else if (r == 0)
         r = write_json_error(call, vg_buf_slice(&json));

@@ -40,13 +40,16 @@ static void refuse(struct starting *s, const struct vg_api_status *status)
     vg_respond_status(s->call, status);
 }
 
-static uint8_t form_of(const struct vg_media *m)
+static uint8_t form_of(const struct vg_api_call *call)
 {
-    if (m->type == VG_MEDIA_PROTOBUF)
-        return (uint8_t)(VG_FORM_PROTOBUF + vg_media_protobuf_as(m));
-    return m->transform != VG_AS_PARTIAL ? 0
-           : m->is_v1beta1               ? VG_FORM_PARTIAL_V1BETA1
-                                         : VG_FORM_PARTIAL;
+    const struct vg_media *m = &call->ask->media;
+    const struct vg_kind *kind = call->ask->target->kind;
+    unsigned form = m->type == VG_MEDIA_PROTOBUF
+                        ? VG_FORM_PROTOBUF + (unsigned)vg_media_protobuf_as(m)
+                    : m->transform != VG_AS_PARTIAL ? 0
+                    : m->is_v1beta1                 ? VG_FORM_PARTIAL_V1BETA1
+                                                    : VG_FORM_PARTIAL;
+    return (uint8_t)(kind->stored ? VG_FORM_OTHER_VERSION + form : form);
 }
 
 static bool is_without_length(const struct vg_api_call *call)
@@ -79,7 +82,7 @@ static void end_at_once(struct starting *s, const struct vg_api_status *status)
     call->op = NULL;
     if (open_stream(call) == 0) {
         if (status)
-            vg_watch_write_error(call, form_of(&call->ask->media), is_without_length(call), status);
+            vg_watch_write_error(call, form_of(call), is_without_length(call), status);
         vg_http_end(call->x);
     }
     vg_call_finish(call);
@@ -94,7 +97,7 @@ static struct vg_watch_call *watch_new(struct starting *s)
     w->call = s->call;
     w->kind = s->call->ask->target->kind;
     w->after = s->rev;
-    w->form = form_of(&s->call->ask->media);
+    w->form = form_of(s->call);
     w->is_without_length = is_without_length(s->call);
     w->is_list = s->opts.send_initial == VG_TRI_TRUE;
     w->scope = s->opts.is_name_pinned       ? VG_SCOPE_RESOURCE

@@ -66,7 +66,7 @@ const struct vg_kind *vg_kind_find_kind(struct vg_slice group, struct vg_slice v
 
 size_t vg_kind_index(const struct vg_kind *kind)
 {
-    return (size_t)(kind - vg_kind_rows);
+    return (size_t)(vg_kind_stored(kind) - vg_kind_rows);
 }
 
 const struct vg_schema_type *vg_kind_type(const struct vg_kind *kind)

@@ -4,7 +4,7 @@
  * tools/schema turns into this table; adding a kind is docs/kinds.md's.
  * Invariants, checked by tools/schema and kinds_test.c:
  *   K1 rows are sorted by group, version and resource, bytewise; no two are equal.
- *   K2 prefixes are unique, none is a prefix of another, each ends with '/'.
+ *   K2 prefixes of stored kinds are unique, none is a prefix of another, each ends with '/'.
  *   K3 labels and fields agree: a label's index is that of the field it names.
  * Thread: any. */
 #ifndef VG_KINDS_KINDS_H
@@ -13,6 +13,7 @@
 #include "object/field_selector.h"
 #include "object/seal.h"
 
+struct vg_conversion;
 struct vg_merge_schema;
 struct vg_schema_type;
 
@@ -82,6 +83,10 @@ struct vg_kind_scale {
 };
 
 struct vg_kind {
+    /* Another version of a kind that is stored as that one (convert.h); NULL: it is stored as it
+     * is. Prefix, fields and flags are those of the stored one. */
+    const struct vg_kind *stored;
+    const struct vg_conversion *conversion;
     const char *group, *version; /* group "" is core */
     const char *api_version;     /* "v1", "apps/v1" */
     const char *resource, *singular, *kind, *list_kind;
@@ -122,6 +127,12 @@ const struct vg_kind *vg_kind_find(struct vg_slice group, struct vg_slice versio
                                    struct vg_slice resource);
 const struct vg_kind *vg_kind_find_kind(struct vg_slice group, struct vg_slice version,
                                         struct vg_slice kind);
+/* What it is stored as. */
+static inline const struct vg_kind *vg_kind_stored(const struct vg_kind *kind)
+{
+    return kind->stored ? kind->stored : kind;
+}
+/* Of what it is stored as. */
 size_t vg_kind_index(const struct vg_kind *kind);
 const struct vg_kind_sub *vg_kind_sub(const struct vg_kind *kind, struct vg_slice name);
 static inline bool vg_kind_is(const struct vg_kind *kind, enum vg_kind_flag flag)

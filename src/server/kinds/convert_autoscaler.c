@@ -1,0 +1,496 @@
+/* convert_autoscaler.c - autoscaling/v1 from v2, which is stored, and back.
+ * v1 has fields for one metric, the utilization of CPU. All else of v2 (other metrics, their
+ * statuses, conditions, behavior) stands in four annotations, as JSON of types that the notation
+ * has beside v1's own. On the way back the annotations are read and go away; one that cannot be
+ * read is as good as none. */
+#include "convert.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "rules/check.h"
+#include "server/schema/decode.h"
+#include "types.h"
+#include "json/write.h"
+
+/* ---- metrics ---- */
+
+/* Where v2 and v1 have a value of a metric; in a status "current" stands for "target". */
+static const struct field {
+    const char *member, *v2, *v1;
+} fields[] = {
+    {"resource", "name", "name"},
+    {"resource", "target.averageUtilization", "targetAverageUtilization"},
+    {"resource", "target.averageValue", "targetAverageValue"},
+    {"containerResource", "name", "name"},
+    {"containerResource", "target.averageUtilization", "targetAverageUtilization"},
+    {"containerResource", "target.averageValue", "targetAverageValue"},
+    {"containerResource", "container", "container"},
+    {"pods", "metric.name", "metricName"},
+    {"pods", "target.averageValue", "targetAverageValue"},
+    {"pods", "metric.selector", "selector"},
+    {"object", "describedObject", "target"},
+    {"object", "metric.name", "metricName"},
+    {"object", "target.value", "targetValue"},
+    {"object", "metric.selector", "selector"},
+    {"object", "target.averageValue", "averageValue"},
+    {"external", "metric.name", "metricName"},
+    {"external", "metric.selector", "metricSelector"},
+    {"external", "target.value", "targetValue"},
+    {"external", "target.averageValue", "targetAverageValue"},
+};
+static const struct field status_fields[] = {
+    {"resource", "name", "name"},
+    {"resource", "current.averageUtilization", "currentAverageUtilization"},
+    {"resource", "current.averageValue", "currentAverageValue"},
+    {"containerResource", "name", "name"},
+    {"containerResource", "current.averageUtilization", "currentAverageUtilization"},
+    {"containerResource", "current.averageValue", "currentAverageValue"},
+    {"containerResource", "container", "container"},
+    {"pods", "metric.name", "metricName"},
+    {"pods", "current.averageValue", "currentAverageValue"},
+    {"pods", "metric.selector", "selector"},
+    {"object", "describedObject", "target"},
+    {"object", "metric.name", "metricName"},
+    {"object", "current.value", "currentValue"},
+    {"object", "metric.selector", "selector"},
+    {"object", "current.averageValue", "averageValue"},
+    {"external", "metric.name", "metricName"},
+    {"external", "metric.selector", "metricSelector"},
+    {"external", "current.value", "currentValue"},
+    {"external", "current.averageValue", "currentAverageValue"},
+};
+
+/* What is not there has no members and no items. */
+static const struct vg_json *some(const struct vg_json *v)
+{
+    static const struct vg_json none = {.type = VG_JSON_NULL};
+    return v ? v : &none;
+}
+
+static struct vg_json text(const char *s)
+{
+    return vg_json_string_ref(vg_slice_str(s));
+}
+
+static int set(struct vg_arena *a, struct vg_json *v, const char *key, struct vg_json value)
+{
+    return vg_json_object_set(a, v, vg_slice_str(key), value);
+}
+
+/* The object below v, made when it is not there; NULL: no memory. */
+static struct vg_json *below(struct vg_arena *a, struct vg_json *v, struct vg_slice key)
+{
+    struct vg_json *found = vg_json_get(v, key);
+    if (found)
+        return found;
+    return vg_json_object_set(a, v, key, vg_json_object()) < 0 ? NULL : vg_json_get(v, key);
+}
+
+/* At a path of one or two names. */
+static int set_at(struct vg_arena *a, struct vg_json *v, const char *path, struct vg_json value)
+{
+    const char *dot = strchr(path, '.');
+    struct vg_json *in = dot ? below(a, v, vg_slice(path, (size_t)(dot - path))) : v;
+    return in ? set(a, in, dot ? dot + 1 : path, value) : -ENOMEM;
+}
+
+/* One metric, either way. */
+static int convert_metric(struct vg_arena *a, const struct field *table, size_t n, bool is_v2,
+                          const struct vg_json *from, struct vg_json *ret)
+{
+    const struct vg_json *type = vg_json_get_str(from, "type");
+    *ret = vg_json_object();
+    int err = type ? set(a, ret, "type", *type) : 0;
+    for (size_t i = 0; i < n && err == 0; i++) {
+        const struct vg_json *source = vg_json_get_str(from, table[i].member);
+        const struct vg_json *value = vg_json_at_path(source, is_v2 ? table[i].v2 : table[i].v1);
+        struct vg_json *into = source ? below(a, ret, vg_slice_str(table[i].member)) : NULL;
+        if (source && !into)
+            err = -ENOMEM;
+        else if (value)
+            err = set_at(a, into, is_v2 ? table[i].v1 : table[i].v2, *value);
+    }
+    return err;
+}
+
+static int convert_metrics(struct vg_arena *a, bool is_status, bool is_v2,
+                           const struct vg_json *list, struct vg_json *ret)
+{
+    const struct field *table = is_status ? status_fields : fields;
+    size_t n = is_status ? VG_ARRAY_LEN(status_fields) : VG_ARRAY_LEN(fields);
+    int err = 0;
+    *ret = vg_json_array();
+    VG_JSON_FOREACH_ITEM (it, some(list)) {
+        struct vg_json made;
+        if (err == 0)
+            err = convert_metric(a, table, n, is_v2, it, &made);
+        if (err == 0)
+            err = vg_json_array_push(a, ret, made);
+    }
+    return err;
+}
+
+/* v1 does not say what a target is meant to be: it follows from what is set. */
+static int set_target_type(struct vg_arena *a, struct vg_json *metric)
+{
+    static const char *const members[] = {"resource", "containerResource", "pods", "object",
+                                          "external"};
+    int err = 0;
+    for (size_t i = 0; i < VG_ARRAY_LEN(members) && err == 0; i++) {
+        struct vg_json *source = vg_json_get_str(metric, members[i]);
+        if (!source)
+            continue;
+        struct vg_json *target = below(a, source, VG_SLICE_LIT("target"));
+        if (!target)
+            return -ENOMEM;
+        bool has_average = vg_json_get_str(target, "averageValue");
+        if (strcmp(members[i], "object") == 0 && has_average)
+            (void)vg_json_object_remove(target, VG_SLICE_LIT("value"));
+        const char *type = vg_json_get_str(target, "averageUtilization") ? "Utilization"
+                           : vg_json_get_str(target, "value")            ? "Value"
+                                                                         : "AverageValue";
+        err = set(a, target, "type", text(type));
+    }
+    return err;
+}
+
+static bool is_cpu(const struct vg_json *metric)
+{
+    return vg_slice_eq(vg_json_text(vg_json_get_str(metric, "type")), VG_SLICE_LIT("Resource")) &&
+           vg_slice_eq(vg_json_text(vg_json_at_path(metric, "resource.name")), VG_SLICE_LIT("cpu"));
+}
+
+/* {"type":"Resource","resource":{"name":"cpu", where: {"averageUtilization": n}}} in a list. */
+static int put_cpu(struct vg_arena *a, struct vg_json *list, const char *where,
+                   const struct vg_json *n, const char *type)
+{
+    struct vg_json value = vg_json_object(), source = vg_json_object(), metric = vg_json_object();
+    int err = type ? set(a, &value, "type", text(type)) : 0;
+    if (err == 0)
+        err = set(a, &value, "averageUtilization", *n);
+    if (err == 0)
+        err = set(a, &source, "name", text("cpu"));
+    if (err == 0)
+        err = set(a, &source, where, value);
+    if (err == 0)
+        err = set(a, &metric, "type", text("Resource"));
+    if (err == 0)
+        err = set(a, &metric, "resource", source);
+    return err < 0 ? err : vg_json_array_push(a, list, metric);
+}
+
+/* ---- behavior ---- */
+
+/* Its annotation has the names of Go's fields. */
+static const char *const go_names[][2] = {
+    {"scaleUp", "ScaleUp"},
+    {"scaleDown", "ScaleDown"},
+    {"stabilizationWindowSeconds", "StabilizationWindowSeconds"},
+    {"selectPolicy", "SelectPolicy"},
+    {"policies", "Policies"},
+    {"tolerance", "Tolerance"},
+    {"type", "Type"},
+    {"value", "Value"},
+    {"periodSeconds", "PeriodSeconds"},
+};
+
+/* Of all that lies below, at most four deep. */
+static int rename_keys(struct vg_arena *a, const struct vg_json *from, size_t to,
+                       struct vg_json *ret)
+{
+    int err = 0;
+    if (from->type == VG_JSON_ARRAY) {
+        *ret = vg_json_array();
+        VG_JSON_FOREACH_ITEM (it, from) {
+            struct vg_json made;
+            if (err == 0)
+                err = rename_keys(a, it, to, &made);
+            if (err == 0)
+                err = vg_json_array_push(a, ret, made);
+        }
+        return err;
+    }
+    *ret = from->type == VG_JSON_OBJECT ? vg_json_object() : *from;
+    VG_JSON_FOREACH_MEMBER (m, from) {
+        struct vg_json made;
+        if (err < 0 || m->value.type == VG_JSON_NULL)
+            continue;
+        err = rename_keys(a, &m->value, to, &made);
+        for (size_t i = 0; i < VG_ARRAY_LEN(go_names) && err == 0; i++)
+            if (vg_slice_eq(vg_json_key(m), vg_slice_str(go_names[i][1 - to])))
+                err = vg_json_object_add(a, ret, vg_slice_str(go_names[i][to]), made);
+    }
+    return err;
+}
+
+/* ---- annotations ---- */
+
+#define PREFIX "autoscaling.alpha.kubernetes.io/"
+/* Members of the type Annotations, and where they stand. */
+static const char *const annotations[][2] = {
+    {"metrics", PREFIX "metrics"},
+    {"currentMetrics", PREFIX "current-metrics"},
+    {"conditions", PREFIX "conditions"},
+    {"behavior", PREFIX "behavior"},
+};
+
+static const struct vg_schema_type *annotations_type(void)
+{
+    return vg_schema_find(VG_SLICE_LIT("autoscaling"), VG_SLICE_LIT("v1"),
+                          VG_SLICE_LIT("Annotations"));
+}
+
+static bool is_round_trip(struct vg_slice key)
+{
+    for (size_t i = 0; i < VG_ARRAY_LEN(annotations); i++)
+        if (vg_slice_eq(key, vg_slice_str(annotations[i][1])))
+            return true;
+    return false;
+}
+
+static int by_key(const void *x, const void *y)
+{
+    return vg_slice_cmp(vg_json_key(x), vg_json_key(y));
+}
+
+/* metadata with those of its annotations that are not ours, and with `more`, if not NULL. */
+static int with_annotations(struct vg_arena *a, const struct vg_json *metadata,
+                            const struct vg_json *more, struct vg_json *ret)
+{
+    struct vg_json all = vg_json_object();
+    int err = 0;
+    *ret = vg_json_object();
+    VG_JSON_FOREACH_MEMBER (m, some(vg_json_get_str(metadata, "annotations"))) {
+        if (err == 0 && !is_round_trip(vg_json_key(m)))
+            err = vg_json_object_add(a, &all, vg_json_key(m), m->value);
+    }
+    VG_JSON_FOREACH_MEMBER (m, some(more)) {
+        if (err == 0)
+            err = vg_json_object_add(a, &all, vg_json_key(m), m->value);
+    }
+    if (all.n > 1)
+        qsort(all.members, all.n, sizeof *all.members, by_key);
+    VG_JSON_FOREACH_MEMBER (m, some(metadata)) {
+        if (err == 0 && !vg_slice_eq(vg_json_key(m), VG_SLICE_LIT("annotations")))
+            err = vg_json_object_add(a, ret, vg_json_key(m), m->value);
+    }
+    return err < 0 || all.n == 0 ? err : set(a, ret, "annotations", all);
+}
+
+/* Each member of `from`, which is of the type Annotations, as a text. */
+static int print_annotations(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
+{
+    struct vg_json arranged;
+    int err = vg_schema_arrange(a, annotations_type(), from, &arranged);
+    *ret = vg_json_object();
+    for (size_t i = 0; i < VG_ARRAY_LEN(annotations) && err == 0; i++) {
+        const struct vg_json *v = vg_json_get_str(&arranged, annotations[i][0]);
+        VG_AUTO(buf) out = {0};
+        struct vg_slice kept;
+        if (!v)
+            continue;
+        err = vg_json_write(&out, v, VG_JSON_ESCAPE_HTML);
+        if (err == 0)
+            err = vg_arena_keep(a, vg_buf_slice(&out), &kept);
+        if (err == 0)
+            err = set(a, ret, annotations[i][1], vg_json_string_ref(kept));
+    }
+    return err;
+}
+
+/* An annotation as what it stands for; *ret NULL: there is none that can be read. */
+static int read_annotation(struct vg_arena *a, const struct vg_json *metadata, size_t i,
+                           const struct vg_json **ret)
+{
+    const struct vg_json *value =
+        vg_json_get(vg_json_get_str(metadata, "annotations"), vg_slice_str(annotations[i][1]));
+    struct vg_json *tree;
+    *ret = NULL;
+    if (!value)
+        return 0;
+    int err = vg_json_parse(a, vg_json_text(value), NULL, &tree, NULL);
+    struct vg_json *holder = vg_arena_new(a, struct vg_json);
+    if (!holder || err == -ENOMEM)
+        return -ENOMEM;
+    if (err < 0)
+        return 0;
+    *holder = vg_json_object();
+    struct vg_json unknown = vg_json_array();
+    struct vg_status why;
+    err = set(a, holder, annotations[i][0], *tree);
+    if (err == 0)
+        err = vg_schema_decode(a, annotations_type(), holder, &unknown, &why);
+    if (err == 0)
+        *ret = vg_json_get_str(holder, annotations[i][0]);
+    return err == -ENOMEM ? err : 0;
+}
+
+/* ---- v2 to v1 ---- */
+
+/* What v1 has no field for. */
+static int collect(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
+{
+    const struct vg_json *spec = vg_json_get_str(from, "spec");
+    const struct vg_json *status = vg_json_get_str(from, "status");
+    const struct vg_json *behavior = vg_json_get_str(spec, "behavior");
+    const struct vg_json *conditions = vg_json_get_str(status, "conditions");
+    struct vg_json others = vg_json_array(), made;
+    int err = 0;
+    *ret = vg_json_object();
+    VG_JSON_FOREACH_ITEM (it, some(vg_json_get_str(spec, "metrics"))) {
+        bool has_field = is_cpu(it) && vg_json_at_path(it, "resource.target.averageUtilization");
+        if (err == 0 && !has_field)
+            err = vg_json_array_push(a, &others, *it);
+    }
+    if (err == 0)
+        err = convert_metrics(a, false, true, &others, &made);
+    if (err == 0)
+        err = set(a, ret, "metrics", made);
+    if (err == 0)
+        err = convert_metrics(a, true, true, vg_json_get_str(status, "currentMetrics"), &made);
+    if (err == 0)
+        err = set(a, ret, "currentMetrics", made);
+    if (err == 0 && conditions)
+        err = set(a, ret, "conditions", *conditions);
+    if (err == 0 && behavior)
+        err = rename_keys(a, behavior, 1, &made);
+    return err < 0 || !behavior ? err : set(a, ret, "behavior", made);
+}
+
+/* The first metric of CPU in a spec, the last one of a status. */
+static const struct vg_json *utilization(const struct vg_json *list, bool is_status)
+{
+    const struct vg_json *found = NULL;
+    VG_JSON_FOREACH_ITEM (it, some(list)) {
+        const struct vg_json *n =
+            vg_json_at_path(it, is_status ? "resource.current.averageUtilization"
+                                          : "resource.target.averageUtilization");
+        if (!is_cpu(it))
+            continue;
+        if (!is_status)
+            return n;
+        found = n ? n : found;
+    }
+    return found;
+}
+
+/* v[name] without some members and with one more, if it is there. */
+static int copy_part(struct vg_arena *a, const struct vg_json *v, const char *const *without,
+                     const char *name, const struct vg_json *value, struct vg_json *ret)
+{
+    int err = 0;
+    *ret = vg_json_object();
+    VG_JSON_FOREACH_MEMBER (m, some(v)) {
+        bool is_left_out = false;
+        for (const char *const *w = without; *w; w++)
+            is_left_out |= vg_slice_eq(vg_json_key(m), vg_slice_str(*w));
+        if (err == 0 && !is_left_out)
+            err = vg_json_object_add(a, ret, vg_json_key(m), m->value);
+    }
+    return err < 0 || !value ? err : set(a, ret, name, *value);
+}
+
+static int from_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
+{
+    static const char *const no_spec[] = {"metrics", "behavior", NULL};
+    static const char *const no_status[] = {"currentMetrics", "conditions", NULL};
+    const struct vg_json *spec = vg_json_get_str(from, "spec");
+    const struct vg_json *status = vg_json_get_str(from, "status");
+    struct vg_json collected, printed, part;
+    *ret = vg_json_object();
+    int err = collect(a, from, &collected);
+    if (err == 0)
+        err = print_annotations(a, &collected, &printed);
+    if (err == 0)
+        err = with_annotations(a, vg_json_get_str(from, "metadata"), &printed, &part);
+    if (err == 0)
+        err = set(a, ret, "metadata", part);
+    if (err == 0)
+        err = copy_part(a, spec, no_spec, "targetCPUUtilizationPercentage",
+                        utilization(vg_json_get_str(spec, "metrics"), false), &part);
+    if (err == 0)
+        err = set(a, ret, "spec", part);
+    if (err == 0)
+        err = copy_part(a, status, no_status, "currentCPUUtilizationPercentage",
+                        utilization(vg_json_get_str(status, "currentMetrics"), true), &part);
+    return err < 0 ? err : set(a, ret, "status", part);
+}
+
+/* ---- v1 to v2 ---- */
+
+static int metrics_to_stored(struct vg_arena *a, const struct vg_json *metadata,
+                             const struct vg_json *percentage, struct vg_json *spec)
+{
+    const struct vg_json *given = NULL;
+    struct vg_json metrics = vg_json_array();
+    int err = read_annotation(a, metadata, 0, &given);
+    if (err == 0 && given)
+        err = convert_metrics(a, false, false, given, &metrics);
+    VG_JSON_FOREACH_ITEM (it, &metrics) {
+        if (err == 0)
+            err = set_target_type(a, it);
+    }
+    if (err == 0 && percentage)
+        err = put_cpu(a, &metrics, "target", percentage, "Utilization");
+    return err < 0 || metrics.n == 0 ? err : set(a, spec, "metrics", metrics);
+}
+
+static int spec_to_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
+{
+    static const char *const without[] = {"targetCPUUtilizationPercentage", NULL};
+    const struct vg_json *metadata = vg_json_get_str(from, "metadata");
+    const struct vg_json *spec = vg_json_get_str(from, "spec"), *behavior = NULL;
+    struct vg_json made;
+    int err = copy_part(a, spec, without, NULL, NULL, ret);
+    if (err == 0)
+        err = metrics_to_stored(a, metadata, vg_json_get_str(spec, without[0]), ret);
+    if (err == 0)
+        err = read_annotation(a, metadata, 3, &behavior);
+    if (err < 0 || !behavior)
+        return err;
+    err = rename_keys(a, behavior, 0, &made);
+    return err < 0 || made.n == 0 ? err : set(a, ret, "behavior", made);
+}
+
+static int status_to_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
+{
+    static const char *const without[] = {"currentCPUUtilizationPercentage", NULL};
+    const struct vg_json *metadata = vg_json_get_str(from, "metadata");
+    const struct vg_json *status = vg_json_get_str(from, "status");
+    const struct vg_json *given = NULL, *conditions = NULL;
+    const struct vg_json *percentage = vg_json_get_str(status, without[0]);
+    struct vg_json metrics = vg_json_array();
+    int err = copy_part(a, status, without, NULL, NULL, ret);
+    if (err == 0)
+        err = read_annotation(a, metadata, 1, &given);
+    if (err == 0 && given)
+        err = convert_metrics(a, true, false, given, &metrics);
+    else if (err == 0 && percentage)
+        err = put_cpu(a, &metrics, "current", percentage, NULL);
+    if (err == 0 && metrics.n)
+        err = set(a, ret, "currentMetrics", metrics);
+    if (err == 0)
+        err = read_annotation(a, metadata, 2, &conditions);
+    return err < 0 || !conditions ? err : set(a, ret, "conditions", *conditions);
+}
+
+static int to_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
+{
+    struct vg_json part;
+    *ret = vg_json_object();
+    int err = with_annotations(a, vg_json_get_str(from, "metadata"), NULL, &part);
+    if (err == 0)
+        err = set(a, ret, "metadata", part);
+    if (err == 0)
+        err = spec_to_stored(a, from, &part);
+    if (err == 0)
+        err = set(a, ret, "spec", part);
+    if (err == 0)
+        err = status_to_stored(a, from, &part);
+    return err < 0 ? err : set(a, ret, "status", part);
+}
+
+const struct vg_conversion vg_conversion_autoscaler = {to_stored, from_stored};
