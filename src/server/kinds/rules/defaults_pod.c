@@ -162,6 +162,19 @@ static int default_resources(struct vg_arena *a, struct vg_json *spec)
     return err;
 }
 
+/* Less than no time is one second: what a pod is read as, and a template is not. */
+static int mend_grace(struct vg_arena *a, struct vg_json *spec)
+{
+    struct vg_at grace = {.v = vg_json_get_str(spec, "terminationGracePeriodSeconds")};
+    struct vg_json one;
+    if (vg_at_int(&grace) >= 0)
+        return 0;
+    int err = vg_json_make_int(a, 1, &one);
+    return err < 0
+               ? err
+               : vg_json_object_set(a, spec, VG_SLICE_LIT("terminationGracePeriodSeconds"), one);
+}
+
 int vg_default_pod(struct vg_arena *a, struct vg_json *v)
 {
     struct vg_json *spec;
@@ -173,6 +186,8 @@ int vg_default_pod(struct vg_arena *a, struct vg_json *v)
     err = default_requests(a, containers);
     if (err == 0)
         err = default_requests(a, init);
+    if (err == 0)
+        err = mend_grace(a, spec);
     if (err == 0)
         err = default_resources(a, spec);
     if (err == 0)

@@ -1,6 +1,7 @@
 /* job_update.c - what may change in a job, and in what its status may say; see job.h.
  * Values that kube-apiserver prints as its own template struct are printed as ours. */
 #include "job.h"
+#include "pod.h"
 #include "json/equal.h"
 
 bool vg_job_has_condition(const struct vg_json *job, const char *type, const char *status)
@@ -118,7 +119,7 @@ static void check_template(struct vg_check *c, const struct vg_at *spec, const s
     if (is_same(c, template.v, was))
         return;
     if (!may_change(old))
-        (void)vg_check_immutable(c, &template, was);
+        (void)vg_check_immutable_template(c, &template, was);
     else if (allowed(c->arena, vg_json_get_str(was, "spec"), pods.v, &changed) < 0)
         c->errors->failed = true;
     else

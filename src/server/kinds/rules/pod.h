@@ -14,6 +14,9 @@ void vg_check_node_selector(struct vg_check *c, const struct vg_at *at);
 /* A source of a volume that persistent volumes have too, by the name of its member. */
 void vg_check_volume_source(struct vg_check *c, const struct vg_at *source);
 
+/* field is immutable: a template that must equal old's, shown as the original shows it. */
+bool vg_check_immutable_template(struct vg_check *c, const struct vg_at *at,
+                                 const struct vg_json *old);
 /* What a template, or a pod, is taken with and warned of. */
 void vg_warn_pod_template(struct vg_check *c, const struct vg_at *at);
 

@@ -1,7 +1,9 @@
 /* pod_diff.c - what an update of a pod changed that it must not: the old spec beside the new one,
- * as the original holds them. What may change is set back before they are compared. */
+ * as the original holds them. What may change is set back before they are compared. And templates,
+ * as it shows them. */
 #include "go_struct.h"
 #include "pod_int.h"
+#include "json/equal.h"
 
 /* A member as it was; none when there was none. */
 static int set_back(struct vg_arena *a, struct vg_json *now, const struct vg_json *old,
@@ -94,4 +96,24 @@ struct vg_slice vg_pod_diff(struct vg_check *c, const struct vg_json *now,
         return VG_SLICE_LIT("");
     }
     return vg_go_diff(c, "", "PodSpec", &a, &b);
+}
+
+bool vg_check_immutable_template(struct vg_check *c, const struct vg_at *at,
+                                 const struct vg_json *old)
+{
+    struct vg_json shown;
+    int same = at->v && old ? vg_json_equal(at->v, old) : at->v == old;
+    if (same > 0)
+        return true;
+    int err = same < 0 ? same : 0;
+    if (err == 0 && at->v)
+        err = vg_json_clone(c->arena, at->v, &shown);
+    if (err == 0 && at->v && vg_json_get_str(&shown, "spec"))
+        err = lend(c->arena, vg_json_get_str(&shown, "spec"));
+    if (err < 0)
+        c->errors->failed = true;
+    else
+        vg_bad_value(c, at, vg_go_struct_of(c, "", "PodTemplateSpec", at->v ? &shown : NULL),
+                     "field is immutable");
+    return false;
 }

@@ -1,8 +1,9 @@
 /* pod_warn.c - what a pod or a template is taken with, and warned of. Overlapping paths inside of a
- * volume, node labels that were renamed and annotations of AppArmor are not looked for. */
+ * volume and annotations of AppArmor are not looked for. */
 #include "base/buf.h"
 #include "ip.h"
 #include "pod_int.h"
+#include "workload.h"
 
 /* ---- volumes ---- */
 
@@ -250,36 +251,75 @@ static void warn_terms(struct vg_check *c, const struct vg_at *affinity)
     }
 }
 
+/* ---- labels of nodes ---- */
+
+static void warn_label(struct vg_check *c, const struct vg_at *key)
+{
+    const char *text = vg_node_label_gone(vg_at_text(key));
+    if (text)
+        vg_caution_at(c, key, "%.*s is %s", VG_SLICE_ARG(vg_at_text(key)), text);
+}
+
+static void warn_node_term(struct vg_check *c, const struct vg_at *term, bool is_preferred)
+{
+    struct vg_at expressions = vg_at(term, "matchExpressions");
+    VG_AT_FOREACH (e, &expressions) {
+        struct vg_at key = vg_at(&e, "key"), values = vg_at(&e, "values");
+        warn_label(c, &key);
+        if (!is_preferred)
+            continue;
+        VG_AT_FOREACH (value, &values) {
+            struct vg_name_reasons why = {0};
+            (void)vg_validate_label_value(vg_at_text(&value), &why);
+            for (uint32_t i = 0; i < why.n; i++)
+                vg_caution_at(c, &value, "%.*s is invalid, %s", VG_SLICE_ARG(vg_at_text(&value)),
+                              why.v[i]);
+        }
+    }
+}
+
+static void warn_nodes(struct vg_pod *p)
+{
+    struct vg_at selector = vg_at(p->spec, "nodeSelector"), affinity = vg_at(p->spec, "affinity");
+    struct vg_at nodes = vg_at(&affinity, "nodeAffinity");
+    struct vg_at required = vg_at(&nodes, "requiredDuringSchedulingIgnoredDuringExecution");
+    struct vg_at terms = vg_at(&required, "nodeSelectorTerms");
+    struct vg_at preferred = vg_at(&nodes, "preferredDuringSchedulingIgnoredDuringExecution");
+    if (selector.v)
+        VG_JSON_FOREACH_MEMBER (m, selector.v) {
+            struct vg_at at = vg_at_key(&selector, m);
+            if (vg_node_label_gone(at.key))
+                vg_caution_at(p->c, &at, "%s", vg_node_label_gone(at.key));
+        }
+    VG_AT_FOREACH (term, &terms)
+        warn_node_term(p->c, &term, false);
+    VG_AT_FOREACH (it, &preferred) {
+        struct vg_at term = vg_at(&it, "preference");
+        warn_node_term(p->c, &term, true);
+    }
+}
+
 static void warn_spread(struct vg_pod *p)
 {
     struct vg_at list = vg_at(p->spec, "topologySpreadConstraints");
-    VG_AT_FOREACH (it, &list)
+    VG_AT_FOREACH (it, &list) {
+        struct vg_at key = vg_at(&it, "topologyKey");
+        warn_label(p->c, &key);
         warn_no_selector(p->c, &it);
+    }
 }
 
 /* ---- addresses ---- */
-
-static void warn_ip(struct vg_check *c, const struct vg_at *at)
-{
-    struct vg_ip ip;
-    char room[VG_IP_TEXT_MAX];
-    if (!vg_ip_parse(vg_at_text(at), &ip) || ip.is_v4)
-        return;
-    struct vg_slice text = vg_ip_text(&ip, room);
-    if (!vg_slice_eq(text, vg_at_text(at)))
-        vg_caution_at(c, at, "IPv6 address %.*s should be in RFC 5952 canonical format (\"%.*s\")",
-                      VG_SLICE_ARG(vg_json_quoted(c, vg_at_text(at))), VG_SLICE_ARG(text));
-}
 
 static void warn_ips(struct vg_pod *p)
 {
     struct vg_at dns = vg_at(p->spec, "dnsConfig"), servers = vg_at(&dns, "nameservers");
     struct vg_at aliases = vg_at(p->spec, "hostAliases");
     VG_AT_FOREACH (server, &servers)
-        warn_ip(p->c, &server);
+        vg_caution_ip(p->c, &server);
     VG_AT_FOREACH (alias, &aliases) {
         struct vg_at ip = vg_at(&alias, "ip");
-        warn_ip(p->c, &ip);
+        vg_caution_ip(p->c, &ip);
     }
 }
 
@@ -311,6 +351,7 @@ void vg_warn_pod_template(struct vg_check *c, const struct vg_at *at)
     struct vg_at overhead = vg_at(&spec, "overhead"), affinity = vg_at(&spec, "affinity");
     struct vg_at pods = vg_at(&affinity, "podAffinity"), anti = vg_at(&affinity, "podAntiAffinity");
     struct vg_at grace = vg_at(&spec, "terminationGracePeriodSeconds");
+    warn_nodes(&p);
     warn_spread(&p);
     warn_annotations(c, &meta);
     warn_volumes(&p);

@@ -57,6 +57,8 @@ void vg_warn_template(struct vg_check *c, const struct vg_at *obj, const struct 
 /* Both. */
 void vg_warn_owner(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
 /* Of keys of a node selector that have other names by now. */
+/* What to say of a label of nodes that has another name now; NULL: nothing. */
+const char *vg_node_label_gone(struct vg_slice key);
 void vg_warn_node_labels(struct vg_check *c, const struct vg_at *map);
 /* Is it a create, or an update that changes this member of the object? */
 bool vg_is_new(const struct vg_at *obj, const struct vg_json *old, const char *name);

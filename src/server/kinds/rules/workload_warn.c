@@ -41,7 +41,7 @@ void vg_warn_owner(struct vg_check *c, const struct vg_at *obj, const struct vg_
     vg_warn_template(c, obj, old);
 }
 
-void vg_warn_node_labels(struct vg_check *c, const struct vg_at *map)
+const char *vg_node_label_gone(struct vg_slice key)
 {
     static const char *const gone[][2] = {
         {"beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"},
@@ -57,7 +57,16 @@ void vg_warn_node_labels(struct vg_check *c, const struct vg_at *map)
          "deprecated since v1.22; use Taints and Tolerations instead"},
         {"node-role.kubernetes.io/master", "use \"node-role.kubernetes.io/control-plane\" instead"},
     };
-    for (size_t i = 0; i < VG_ARRAY_LEN(gone) && vg_at_n(map); i++)
-        if (vg_json_get_str(map->v, gone[i][0]))
-            vg_caution_at(c, map, "%s", gone[i][1]);
+    for (size_t i = 0; i < VG_ARRAY_LEN(gone); i++)
+        if (vg_slice_eq(key, vg_slice_str(gone[i][0])))
+            return gone[i][1];
+    return NULL;
+}
+
+void vg_warn_node_labels(struct vg_check *c, const struct vg_at *map)
+{
+    if (map->v)
+        VG_JSON_FOREACH_MEMBER (m, map->v)
+            if (vg_node_label_gone(vg_json_key(m)))
+                vg_caution_at(c, map, "%s", vg_node_label_gone(vg_json_key(m)));
 }
