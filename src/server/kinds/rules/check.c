@@ -113,6 +113,12 @@ void vg_bad_value(struct vg_check *c, const struct vg_at *at, struct vg_slice js
     WITH_VALUE("FieldValueInvalid", "Invalid value", json);
 }
 
+void vg_bad_type(struct vg_check *c, const struct vg_at *at, struct vg_slice json, const char *fmt,
+                 ...)
+{
+    WITH_VALUE("FieldValueTypeInvalid", "Invalid value", json);
+}
+
 void vg_required(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
 {
     WITH_VALUE("FieldValueRequired", "Required value", (struct vg_slice){0});
@@ -187,7 +193,7 @@ void vg_unsupported(struct vg_check *c, const struct vg_at *at, const char *cons
 void vg_too_long(struct vg_check *c, const struct vg_at *at, size_t max_bytes)
 {
     say(c, at, "FieldValueTooLong", "Too long", (struct vg_slice){0},
-        "may not be more than %zu bytes", max_bytes);
+        "may not be more than %zu byte%s", max_bytes, max_bytes == 1 ? "" : "s");
 }
 
 void vg_too_many(struct vg_check *c, const struct vg_at *at, size_t n, size_t max)

@@ -102,6 +102,9 @@ void vg_bad_int(struct vg_check *c, const struct vg_at *at, const char *fmt, ...
 /* With a value that is shown instead, as JSON. */
 void vg_bad_value(struct vg_check *c, const struct vg_at *at, struct vg_slice json, const char *fmt,
                   ...) VG_PRINTF(4, 5);
+/* The same, because it is of another type. */
+void vg_bad_type(struct vg_check *c, const struct vg_at *at, struct vg_slice json, const char *fmt,
+                 ...) VG_PRINTF(4, 5);
 void vg_required(struct vg_check *c, const struct vg_at *at, const char *fmt, ...) VG_PRINTF(3, 4);
 void vg_forbidden(struct vg_check *c, const struct vg_at *at, const char *fmt, ...) VG_PRINTF(3, 4);
 void vg_duplicate(struct vg_check *c, const struct vg_at *at);

@@ -12,6 +12,7 @@
     X(csi_driver)                                                                                  \
     X(csi_node)                                                                                    \
     X(csi_storage_capacity)                                                                        \
+    X(custom_resource_definition)                                                                  \
     X(daemon_set)                                                                                  \
     X(deployment)                                                                                  \
     X(device_class)                                                                                \
