@@ -95,7 +95,7 @@ static void check_unset(struct vg_check *c, const struct vg_at *obj, const char 
     const struct vg_json *v = vg_json_get_str(obj->v, name);
     struct vg_at at = vg_at_of(obj, shown, v);
     bool is_number = vg_json_is(v, VG_JSON_NUMBER) && vg_at_int(&at) == 0;
-    if (v && !is_number && (v->type != VG_JSON_OBJECT || v->n))
+    if (vg_at_is_set(&at) && !is_number && (v->type != VG_JSON_OBJECT || v->n))
         vg_bad_value(c, &at, VG_SLICE_LIT("\"\""), "needs to be unset");
 }
 
