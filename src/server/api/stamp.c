@@ -119,6 +119,15 @@ static int prepare_with_meta(struct vg_arena *a, vg_rules_prepare_fn *prepare, s
     return 0;
 }
 
+static int sign(struct vg_change *c, const struct vg_rules *rules, struct vg_json *root)
+{
+    const struct vg_api_user *u = c->call->user;
+    struct vg_rules_user user = {VG_SLICE_LIT(""), VG_SLICE_LIT(""), NULL, 0};
+    if (u)
+        user = (struct vg_rules_user){u->name, u->uid, u->groups, u->n_groups};
+    return rules->sign(&c->scratch, root, &user);
+}
+
 int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_json *old,
                       struct vg_meta *m)
 {
@@ -134,6 +143,8 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
         err = prepare(&c->scratch, &own, old);
     else if (err == 0 && prepare)
         err = prepare_with_meta(&c->scratch, prepare, &own, old, m);
+    if (err == 0 && !old && rules && rules->sign)
+        err = sign(c, rules, &own);
     if (err == 0 && old)
         err = share_equals(&own, old);
     if (err == 0)

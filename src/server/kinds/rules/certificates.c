@@ -234,10 +234,29 @@ static void check_status(struct vg_check *c, const struct vg_at *obj, const stru
     check_change(c, obj, old, true);
 }
 
+/* The requester is who asks, whoever the body says. */
+static int sign(struct vg_arena *a, struct vg_json *obj, const struct vg_rules_user *user)
+{
+    struct vg_json *spec = vg_json_get_str(obj, "spec"), groups = vg_json_array();
+    int err = 0;
+    for (size_t i = 0; i < user->n_groups && err == 0; i++)
+        err = vg_json_array_push(a, &groups, vg_json_string_ref(user->groups[i]));
+    if (err == 0 && spec)
+        err = vg_json_object_set(a, spec, VG_SLICE_LIT("groups"), groups);
+    if (err == 0 && spec)
+        err = vg_json_object_set(a, spec, VG_SLICE_LIT("username"), vg_json_string_ref(user->name));
+    if (err == 0 && spec)
+        err = vg_json_object_set(a, spec, VG_SLICE_LIT("uid"), vg_json_string_ref(user->uid));
+    if (err == 0 && spec)
+        (void)vg_json_object_remove(spec, VG_SLICE_LIT("extra"));
+    return err;
+}
+
 const struct vg_rules vg_rules_certificate_signing_request = {
     .group = "certificates.k8s.io",
     .kind = "CertificateSigningRequest",
     .prepare = prepare,
+    .sign = sign,
     .check = check_request,
     .check_update = check_update,
     .check_status = check_status,

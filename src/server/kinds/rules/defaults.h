@@ -7,15 +7,15 @@
 #include "server/schema/default.h"
 
 /* core (defaults_core.c, defaults_pod.c) */
-vg_schema_default_fn vg_default_container, vg_default_limit_range_item, vg_default_node_spec, vg_default_node_status,
-    vg_default_persistent_volume, vg_default_persistent_volume_claim, vg_default_pod,
-    vg_default_pod_spec, vg_default_pod_status, vg_default_replication_controller,
+vg_schema_default_fn vg_default_container, vg_default_limit_range_item, vg_default_node_spec,
+    vg_default_node_status, vg_default_persistent_volume, vg_default_persistent_volume_claim,
+    vg_default_pod, vg_default_pod_spec, vg_default_pod_status, vg_default_replication_controller,
     vg_default_service, vg_default_volume;
 
 /* apps, batch, autoscaling (defaults_apps.c) */
 vg_schema_default_fn vg_default_autoscaler_spec, vg_default_autoscaler_v1,
     vg_default_daemon_set_strategy, vg_default_deployment_strategy, vg_default_job,
-    vg_default_stateful_set_strategy;
+    vg_default_stateful_set_spec, vg_default_stateful_set_strategy;
 /* other groups (defaults_more.c) */
 vg_schema_default_fn vg_default_csi_driver_spec, vg_default_custom_resource_definition,
     vg_default_device_request, vg_default_device_taint, vg_default_rbac_subject;

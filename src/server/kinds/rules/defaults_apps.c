@@ -52,6 +52,22 @@ int vg_default_daemon_set_strategy(struct vg_arena *a, struct vg_json *v)
     return default_limits(a, v, "1", "0");
 }
 
+/* Claims say what they are, whatever they said. */
+int vg_default_stateful_set_spec(struct vg_arena *a, struct vg_json *v)
+{
+    struct vg_json *claims = vg_json_get_str(v, "volumeClaimTemplates");
+    int err = 0;
+    for (uint32_t i = 0; claims && i < claims->n && err == 0; i++) {
+        struct vg_json *claim = &claims->items[i];
+        err = vg_json_object_set(a, claim, VG_SLICE_LIT("kind"),
+                                 vg_json_string_ref(VG_SLICE_LIT("PersistentVolumeClaim")));
+        if (err == 0)
+            err = vg_json_object_set(a, claim, VG_SLICE_LIT("apiVersion"),
+                                     vg_json_string_ref(VG_SLICE_LIT("v1")));
+    }
+    return err;
+}
+
 int vg_default_stateful_set_strategy(struct vg_arena *a, struct vg_json *v)
 {
     int err = 0;

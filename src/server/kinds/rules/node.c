@@ -196,8 +196,20 @@ static void warn_node(struct vg_check *c, const struct vg_at *obj, const struct 
         vg_caution_cidr(c, &range);
 }
 
+/* Configuration by the cluster is no more, but for nodes that have it. */
+static int prepare_node(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
+{
+    struct vg_json *spec = vg_json_get_str(obj, "spec");
+    (void)a;
+    if (spec && !vg_json_at_path(old, "spec.configSource"))
+        (void)vg_json_object_remove(spec, VG_SLICE_LIT("configSource"));
+    return 0;
+}
+
 const struct vg_rules vg_rules_node = {.group = "",
                                        .kind = "Node",
+                                       .prepare = prepare_node,
+                                       .ignores_meta = true,
                                        .check = check_node,
                                        .check_update = check_node_update,
                                        .check_status = check_kept,

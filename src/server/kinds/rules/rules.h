@@ -19,6 +19,13 @@ static inline int vg_prepare_meta(struct vg_arena *a, struct vg_json *obj,
     return 0;
 }
 
+/* Who asks. */
+struct vg_rules_user {
+    struct vg_slice name, uid;
+    const struct vg_slice *groups;
+    size_t n_groups;
+};
+
 /* All may be NULL. Metadata is checked by others, before. */
 struct vg_rules {
     const char *group, *kind;
@@ -29,6 +36,8 @@ struct vg_rules {
     bool ignores_meta;
     /* The same for a write of its status. */
     vg_rules_prepare_fn *prepare_status;
+    /* At a create: who made it is part of the object. 0, -ENOMEM. */
+    int (*sign)(struct vg_arena *a, struct vg_json *obj, const struct vg_rules_user *user);
     void (*check)(struct vg_check *c, const struct vg_at *obj);
     /* All that is checked at an update; most call `check` too, at the place where the original
      * does. */

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Create the recorded examples of every kind on a server: are they defaulted and printed as by the original?
+
+usage: replay_kinds.py SERVER VECTORS [--show N] [--only TEXT]
+
+SERVER and VECTORS are as for replay.py. Each example's request is sent; the answer must have the
+recorded status, and be the recorded object, member by member and in the same order, but for what a
+server chooses (`volatile` of its meta.json) and managedFields; the same for its status where one was
+written. Protobuf is compared by proto_vectors_test. What differs must be in EXPECTED.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+from replay import SKIPPED, Client, clean_up, make_namespace, normal
+
+# What is not built yet, and what it is that differs.
+EXPECTED = {
+    "core_v1_Service": "addresses and node ports are allocated by a later version",
+    "apiextensions.k8s.io_v1_CustomResourceDefinition": "not served",
+    "certificates.k8s.io_v1_CertificateSigningRequest": "the test's server knows no groups",
+    "apiregistration.k8s.io_v1_APIService": "its availability is found out by the aggregator",
+}
+
+
+def examples(vectors, only):
+    for path in sorted(glob.glob(vectors + "/kinds/*/*/object.pb")):
+        folder = os.path.dirname(path)
+        kind, example = folder.split("/")[-2:]
+        if kind.startswith("vec.") or only not in f"{kind}/{example}":
+            continue
+        yield kind, example, folder
+
+
+def load(folder, name):
+    with open(os.path.join(folder, name), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def without(v, pointers):
+    """v without the values that the server chose."""
+    v = no_generated_name(normal(v))
+    for pointer in pointers:
+        at, steps = v, pointer.strip("/").split("/")
+        try:
+            for s in steps[:-1]:
+                at = at[int(s)] if isinstance(at, list) else at[s.replace("~1", "/")]
+            last = steps[-1].replace("~1", "/")
+            at[int(last) if isinstance(at, list) else last] = "<chosen>"
+        except (KeyError, IndexError, TypeError, ValueError):
+            pass
+    return v
+
+
+def no_generated_name(v):
+    """A generated name says nothing, but for its beginning."""
+    meta = v.get("metadata") if isinstance(v, dict) else None
+    if isinstance(meta, dict) and meta.get("generateName"):
+        meta["name"] = meta["generateName"] + "<generated>"
+    return v
+
+
+def text(v):
+    return json.dumps(v)  # the order of members counts
+
+
+def run(client, kind, folder):
+    """What differs, or None."""
+    meta = load(folder, "meta.json")
+    want = without(load(folder, "response.json"), meta.get("volatile", []))
+    status, _, got = client.send(meta["method"], meta["path"], meta.get("request_headers"),
+                                 load(folder, "request.json"))
+    why = None
+    got = without(got, meta.get("volatile", [])) if isinstance(got, dict) else got
+    if status != meta["status"] or text(got) != text(want):
+        why = (f"{meta['method']} {meta['path']}", f"{meta['status']} {text(want)}", f"{status} {text(got)}")
+    if os.path.exists(os.path.join(folder, "status-patch.json")) and not why:
+        how = meta.get("status_patch", {})
+        path = how.get("path") or meta["object_path"] + "/status"
+        status, _, got = client.send("PATCH", path, {"Content-Type": "application/merge-patch+json"},
+                                     load(folder, "status-patch.json"))
+        want = without(load(folder, "status-response.json"), meta.get("volatile", []))
+        got = without(got, meta.get("volatile", [])) if isinstance(got, dict) else got
+        if text(got) != text(want):
+            why = (f"PATCH {path}", text(want), f"{status} {text(got)}")
+    clean_up(client, [meta["object_path"]])
+    return why
+
+
+def main():
+    args = sys.argv[1:]
+    show = int(args[args.index("--show") + 1]) if "--show" in args else 20
+    only = args[args.index("--only") + 1] if "--only" in args else ""
+    vectors = os.environ.get("VG_VECTORS", args[1])
+    if not os.path.isdir(vectors + "/kinds"):
+        print(f"no vectors in {vectors}: nothing is replayed")
+        return SKIPPED
+    server = subprocess.Popen([args[0]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    client = Client(int(server.stdout.readline().split()[1]))
+    for ns in ("vec-kinds", "vec-limits", "default", "kube-system"):
+        make_namespace(client, ns)
+    same, failures, expected = 0, [], 0
+    for kind, example, folder in examples(vectors, only):
+        why = run(client, kind, folder)
+        if not why:
+            same += 1
+        elif kind in EXPECTED:
+            expected += 1
+        else:
+            failures.append((f"{kind}/{example}", why))
+    server.stdin.close()
+    server.wait()
+    for name, (what, want, got) in failures[:show]:
+        i = next((i for i, (a, b) in enumerate(zip(want, got)) if a != b), 0)
+        print(f"--- {name}: {what}\n  want ...{want[max(0, i - 80):i + 200]}\n  got  ...{got[max(0, i - 80):i + 200]}")
+    print(f"{same} examples agree, {expected} are expected to differ, {len(failures)} differ")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
