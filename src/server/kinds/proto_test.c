@@ -188,32 +188,39 @@ static void put_nested(struct vg_buf *b, const char *open, const char *close, un
         quoted(b, close);
 }
 
+/* Written to `ret` as JSON and as protobuf. */
+static int encode_nested(unsigned depth, struct vg_buf *ret_text, struct vg_buf *ret)
+{
+    const struct vg_schema_type *t = type_of("apiextensions.k8s.io", "JSONSchemaProps");
+    VG_AUTO(proto_encoder) e = {0};
+    put_nested(ret_text, "{'not':", "", depth - 1);
+    assert_int_equal(vg_buf_append(ret_text, "{}", 2), 0);
+    put_nested(ret_text, "", "}", depth - 1);
+    return vg_proto_encode(&e, t, vg_buf_slice(ret_text), VG_SLICE_LIT(""), ret);
+}
+
 static void deep_messages_are_refused(void **state)
 {
     (void)state;
     const struct vg_schema_type *t = type_of("apiextensions.k8s.io", "JSONSchemaProps");
-    VG_AUTO(proto_encoder) e = {0};
-    VG_AUTO(buf) fits = {0};
-    VG_AUTO(buf) deep = {0};
-    VG_AUTO(buf) out = {0};
-    put_nested(&fits, "{'not':", "}", VG_PROTO_DEPTH_MAX - 1);
-    put_nested(&deep, "{'not':", "}", VG_PROTO_DEPTH_MAX);
-    VG_AUTO(buf) a = {0};
-    VG_AUTO(buf) b = {0};
-    size_t half = fits.n - (VG_PROTO_DEPTH_MAX - 1);
-    assert_int_equal(vg_buf_append(&a, fits.p, half), 0);
-    assert_int_equal(vg_buf_printf(&a, "{}%.*s", (int)(fits.n - half), fits.p + half), 0);
-    assert_int_equal(vg_proto_encode(&e, t, vg_buf_slice(&a), VG_SLICE_LIT(""), &out), 0);
-    VG_AUTO(buf) text = {0};
-    assert_int_equal(decode(t, vg_buf_slice(&out), &text, NULL), 0);
-    vg_assert_slice_equal(vg_buf_slice(&text), vg_buf_slice(&a));
-    half = deep.n - VG_PROTO_DEPTH_MAX;
-    assert_int_equal(vg_buf_append(&b, deep.p, half), 0);
-    assert_int_equal(vg_buf_printf(&b, "{}%.*s", (int)(deep.n - half), deep.p + half), 0);
-    vg_buf_clear(&out);
-    assert_int_equal(vg_proto_encode(&e, t, vg_buf_slice(&b), VG_SLICE_LIT(""), &out),
-                     VIGIL_E_JSON_DEPTH);
-    assert_int_equal(out.n, 0);
+    static const unsigned depths[] = {VG_PROTO_DECODE_DEPTH_MAX, VG_PROTO_DECODE_DEPTH_MAX + 1,
+                                      VG_PROTO_DEPTH_MAX, VG_PROTO_DEPTH_MAX + 1};
+    for (size_t i = 0; i < VG_ARRAY_LEN(depths); i++) {
+        VG_AUTO(buf) given = {0};
+        VG_AUTO(buf) out = {0};
+        VG_AUTO(buf) text = {0};
+        bool is_written = depths[i] <= VG_PROTO_DEPTH_MAX;
+        bool is_read = depths[i] <= VG_PROTO_DECODE_DEPTH_MAX;
+        assert_int_equal(encode_nested(depths[i], &given, &out),
+                         is_written ? 0 : VIGIL_E_JSON_DEPTH);
+        assert_int_equal(out.n > 0, is_written);
+        if (!is_written)
+            continue;
+        assert_int_equal(decode(t, vg_buf_slice(&out), &text, NULL),
+                         is_read ? 0 : VIGIL_E_JSON_DEPTH);
+        if (is_read)
+            vg_assert_slice_equal(vg_buf_slice(&text), vg_buf_slice(&given));
+    }
 }
 
 /* ---- encoding ---- */

@@ -9,8 +9,12 @@
 #include "schema.h"
 #include "json/json.h"
 
-/* 200 nested messages: real ones stay below 70 (schemas of custom resources). */
-#define VG_PROTO_DEPTH_MAX 200u
+/* Nested messages that are encoded: as deep as a text that can have been stored, else one object
+ * would take every list and watch that it is in from those who speak protobuf. */
+#define VG_PROTO_DEPTH_MAX VG_JSON_DEPTH_DEFAULT
+/* 200 that are decoded: real ones stay below 70 (schemas of custom resources), and as JSON they are
+ * at most twice as deep, which a text may be. */
+#define VG_PROTO_DECODE_DEPTH_MAX 200u
 /* Fields of a type; PodSpec and JSONSchemaProps have the most, 44. tools/schema checks it. */
 #define VG_PROTO_FIELDS_MAX 64u
 /* Messages that JSON has flattened into one type, itself included; there are three at most. */

@@ -365,7 +365,7 @@ int vg_proto_get_object(struct vg_proto_decode *d, const struct vg_schema_type *
     struct found found;
     if (t->n > VG_PROTO_FIELDS_MAX)
         return VIGIL_E_INTERNAL;
-    if (d->depth == VG_PROTO_DEPTH_MAX)
+    if (d->depth == VG_PROTO_DECODE_DEPTH_MAX)
         return vg_fail(d->status, VIGIL_E_JSON_DEPTH, "messages are nested too deeply");
     d->depth++;
     size_t was = d->seen_n;
