@@ -42,7 +42,8 @@ static struct vg_slice number(struct vg_arena *a, int64_t i)
 static void invalid_text(struct vg_field_errors *e, const char *field, struct vg_slice value,
                          const char *why)
 {
-    vg_field_invalid(e, field, vg_api_quote(e->arena, value), "%s", why);
+    if (!vg_field_errors_is_full(e))
+        vg_field_invalid(e, field, vg_api_quote(e->arena, value), "%s", why);
 }
 
 static void all_reasons(struct vg_field_errors *e, const char *field, struct vg_slice value,
@@ -163,7 +164,8 @@ static void check_owner(struct vg_field_errors *e, const struct vg_json *owner)
         if (vg_json_text(vg_json_get_str(owner, must[i])).n == 0)
             invalid_text(e, fields[i], VG_SLICE_LIT(""), "must not be empty");
     struct vg_slice kind = vg_json_text(vg_json_get_str(owner, "kind"));
-    if (vg_slice_eq(api_version, VG_SLICE_LIT("v1")) && vg_slice_eq(kind, VG_SLICE_LIT("Event")))
+    if (vg_slice_eq(api_version, VG_SLICE_LIT("v1")) && vg_slice_eq(kind, VG_SLICE_LIT("Event")) &&
+        !vg_field_errors_is_full(e))
         vg_field_invalid(e, "metadata.ownerReferences", vg_api_json(e->arena, owner),
                          "/v1, Kind=Event is disallowed from being an owner");
 }

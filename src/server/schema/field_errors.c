@@ -7,10 +7,18 @@
 
 /* 256 errors: more than a person reads; a body of 3 MiB could make a million. */
 #define FIELD_ERRORS_MAX 256u
+/* 4 MiB of messages, and the one that gets there: a message can show a body of 3 MiB, a Status has
+ * it twice. */
+#define FIELD_ERRORS_BYTES_MAX ((size_t)4 << 20)
+
+bool vg_field_errors_is_full(const struct vg_field_errors *e)
+{
+    return e->failed || e->n == FIELD_ERRORS_MAX || e->bytes >= FIELD_ERRORS_BYTES_MAX;
+}
 
 static struct vg_cause *add(struct vg_field_errors *e)
 {
-    if (e->failed || e->n == FIELD_ERRORS_MAX)
+    if (vg_field_errors_is_full(e))
         return NULL;
     if (e->n == e->room) {
         size_t room = e->room ? e->room * 2 : 4;
@@ -42,6 +50,7 @@ static void note(struct vg_field_errors *e, const char *reason, const char *fiel
     if (r == 0)
         r = vg_arena_keep(e->arena, vg_slice_str(field), &c->field);
     e->failed |= r < 0;
+    e->bytes += c->message.n + c->field.n;
 }
 
 void vg_field_note_v(struct vg_field_errors *e, const char *reason, const char *field,
@@ -49,6 +58,8 @@ void vg_field_note_v(struct vg_field_errors *e, const char *reason, const char *
 {
     VG_AUTO(buf) head = {0};
     VG_AUTO(buf) detail = {0};
+    if (vg_field_errors_is_full(e))
+        return;
     int r = vg_buf_printf(&head, "%s%s%.*s", type, value.p ? ": " : "", VG_SLICE_ARG(value));
     if (r == 0 && fmt)
         r = vg_buf_vprintf(&detail, fmt, ap);
@@ -89,6 +100,8 @@ void vg_field_not_supported(struct vg_field_errors *e, const char *field,
 {
     VG_AUTO(buf) head = {0};
     VG_AUTO(buf) detail = {0};
+    if (vg_field_errors_is_full(e))
+        return;
     int r = vg_buf_printf(&head, "Unsupported value: %.*s", VG_SLICE_ARG(value_json));
     for (const char *const *s = supported; r == 0 && *s; s++) {
         r = vg_buf_printf(&detail, "%s", s == supported ? "supported values: " : ", ");

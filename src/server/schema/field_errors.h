@@ -16,8 +16,11 @@ struct vg_field_errors {
     struct vg_arena *arena;
     struct vg_cause *v;
     size_t n, room;
-    bool failed; /* memory was short */
+    size_t bytes; /* of their messages */
+    bool failed;  /* memory was short */
 };
+/* No more are taken: whoever would make a long text for one asks first. */
+bool vg_field_errors_is_full(const struct vg_field_errors *e);
 /* One error in general: its reason, field, what is said of it ("Invalid value"), the value as JSON
  * (without: p is NULL) and a detail (NULL: none). */
 void vg_field_note_v(struct vg_field_errors *e, const char *reason, const char *field,

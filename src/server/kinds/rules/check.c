@@ -53,6 +53,8 @@ static void say_v(struct vg_check *c, const struct vg_at *at, const char *reason
                   struct vg_slice value, const char *fmt, va_list ap)
 {
     VG_AUTO(buf) path = {0};
+    if (vg_field_errors_is_full(c->errors))
+        return;
     if (vg_at_append(&path, at) < 0 || vg_buf_append_byte(&path, '\0') < 0)
         c->errors->failed = true;
     else
@@ -70,10 +72,13 @@ static void say(struct vg_check *c, const struct vg_at *at, const char *reason, 
     va_end(ap);
 }
 
-/* The text of a value: in the buffer, so that it lives as long as that. */
+/* The text of a value: in the buffer, so that it lives as long as that. Nothing when nobody will
+ * read it: a list that is shown for each of its items would be written thousands of times. */
 static struct vg_slice shown(struct vg_check *c, struct vg_buf *b, const struct vg_json *v)
 {
     static const struct vg_json null;
+    if (vg_field_errors_is_full(c->errors))
+        return VG_SLICE_LIT("null");
     if (vg_json_write(b, v ? v : &null, 0) < 0)
         c->errors->failed = true;
     return vg_buf_slice(b);
@@ -96,6 +101,8 @@ void vg_bad(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
 void vg_bad_text(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
 {
     VG_AUTO(buf) b = {0};
+    if (vg_field_errors_is_full(c->errors))
+        return;
     if (vg_quote_append(&b, vg_at_text(at)) < 0)
         c->errors->failed = true;
     WITH_VALUE("FieldValueInvalid", "Invalid value", vg_buf_slice(&b));
@@ -169,6 +176,8 @@ void vg_unsupported_value(struct vg_check *c, const struct vg_at *at, struct vg_
 {
     VG_AUTO(buf) detail = {0};
     int r = 0;
+    if (vg_field_errors_is_full(c->errors))
+        return;
     for (const char *const *s = supported; r == 0 && *s; s++) {
         r = vg_buf_printf(&detail, "%s", s == supported ? "supported values: " : ", ");
         if (r == 0)
@@ -184,6 +193,8 @@ void vg_unsupported_value(struct vg_check *c, const struct vg_at *at, struct vg_
 void vg_unsupported(struct vg_check *c, const struct vg_at *at, const char *const *supported)
 {
     VG_AUTO(buf) value = {0};
+    if (vg_field_errors_is_full(c->errors))
+        return;
     if (vg_quote_append(&value, vg_at_text(at)) < 0)
         c->errors->failed = true;
     else
@@ -208,6 +219,8 @@ struct vg_slice vg_json_quoted(struct vg_check *c, struct vg_slice text)
 {
     VG_AUTO(buf) b = {0};
     struct vg_slice ret = VG_SLICE_LIT("\"\"");
+    if (vg_field_errors_is_full(c->errors))
+        return ret;
     if (vg_quote_append(&b, text) < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)
         c->errors->failed = true;
     return ret;

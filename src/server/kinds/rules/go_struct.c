@@ -252,6 +252,8 @@ struct vg_slice vg_go_struct(struct vg_check *c, const struct vg_schema_type *ty
 {
     VG_AUTO(buf) b = {0};
     struct vg_slice ret = VG_SLICE_LIT("null");
+    if (vg_field_errors_is_full(c->errors))
+        return ret;
     if (append_type(&b, type, v) < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)
         c->errors->failed = true;
     return ret;

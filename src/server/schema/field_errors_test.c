@@ -1,0 +1,53 @@
+/* field_errors_test.c - a body can make a million errors, or few that show all of it: neither may
+ * take more memory than a Status is allowed to. */
+#include "field_errors.h"
+
+#include "base/alloc.h"
+#include "test_support.h"
+
+static void takes_no_more_than_a_person_reads(void **state)
+{
+    (void)state;
+    struct vg_arena a;
+    vg_arena_init(&a, 0, 0);
+    struct vg_field_errors e = {.arena = &a};
+    for (size_t i = 0; i < 1000; i++)
+        vg_field_required(&e, "spec", "item %zu", i);
+    assert_true(vg_field_errors_is_full(&e));
+    assert_false(e.failed);
+    assert_int_equal(e.n, 256);
+    size_t used = a.used;
+    vg_field_duplicate(&e, "spec", VG_SLICE_LIT("\"a\""));
+    assert_int_equal(e.n, 256);
+    assert_int_equal(a.used, used);
+    vg_arena_done(&a);
+}
+
+static void few_that_show_much_fill_it_too(void **state)
+{
+    (void)state;
+    struct vg_arena a;
+    vg_arena_init(&a, 0, 0);
+    struct vg_field_errors e = {.arena = &a};
+    size_t n = (size_t)3 << 20;
+    char *text = vg_calloc(1, n);
+    assert_non_null(text);
+    memset(text, 'x', n);
+    for (size_t i = 0; i < 100; i++)
+        vg_field_invalid(&e, "spec", vg_slice(text, n), "must be less");
+    assert_true(vg_field_errors_is_full(&e));
+    assert_false(e.failed);
+    assert_int_equal(e.n, 2);
+    assert_true(a.used < 8 * n);
+    vg_free(text);
+    vg_arena_done(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_no_more_than_a_person_reads),
+        cmocka_unit_test(few_that_show_much_fill_it_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
