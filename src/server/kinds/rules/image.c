@@ -57,7 +57,31 @@ static bool is_tag(struct vg_slice s)
     return s.n > 0 && s.n <= TAG_MAX;
 }
 
-/* The first component names a machine if it cannot name anything else. */
+/* Labels of letters, digits and inner dashes; a port behind a colon. Or an address in brackets. */
+static bool is_machine(struct vg_slice s)
+{
+    bool is_start = true;
+    if (s.n && s.p[0] == '[')
+        return true;
+    for (size_t i = 0; i < s.n; i++) {
+        bool is_end = i + 1 == s.n || s.p[i + 1] == '.' || s.p[i + 1] == ':';
+        if (s.p[i] == ':') {
+            for (i++; i < s.n; i++)
+                if (!isdigit((unsigned char)s.p[i]))
+                    return false;
+            return s.p[s.n - 1] != ':';
+        }
+        if (s.p[i] == '.'
+                ? is_start || is_end
+                : !isalnum((unsigned char)s.p[i]) && (s.p[i] != '-' || is_start || is_end))
+            return false;
+        is_start = s.p[i] == '.';
+    }
+    return s.n > 0;
+}
+
+/* The first component names a machine if it cannot name anything else. What is no name of one
+ * leaves nothing. */
 static struct vg_slice without_domain(struct vg_slice s)
 {
     const char *slash = s.n ? memchr(s.p, '/', s.n) : NULL;
@@ -67,6 +91,8 @@ static struct vg_slice without_domain(struct vg_slice s)
     bool is_domain = vg_slice_eq(first, VG_SLICE_LIT("localhost"));
     for (size_t i = 0; i < first.n; i++)
         is_domain |= first.p[i] == '.' || first.p[i] == ':' || isupper((unsigned char)first.p[i]);
+    if (is_domain && !is_machine(first))
+        return VG_SLICE_LIT("");
     return is_domain ? vg_slice(slash + 1, s.n - first.n - 1) : s;
 }
 

@@ -86,5 +86,7 @@ struct vg_slice vg_pod_diff(struct vg_check *c, const struct vg_json *now,
 void vg_pod_check_status(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
 /* pod_warn.c */
 void vg_pod_warn(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
+/* pod_warn_paths.c */
+void vg_pod_warn_paths(struct vg_pod *p);
 
 #endif

@@ -1,5 +1,5 @@
-/* pod_warn.c - what a pod or a template is taken with, and warned of. Overlapping paths inside of a
- * volume and annotations of AppArmor are not looked for. */
+/* pod_warn.c - what a pod or a template is taken with, and warned of. Annotations of
+ * AppArmor and seccomp are not looked for. */
 #include "base/buf.h"
 #include "ip.h"
 #include "pod_int.h"
@@ -29,19 +29,6 @@ static void warn_volumes(struct vg_pod *p)
             if (vg_at_is_set(&at))
                 vg_caution_at(p->c, &at, "%s", gone[i].text);
         }
-}
-
-static void warn_empty_sources(struct vg_pod *p)
-{
-    struct vg_at volumes = vg_at(p->spec, "volumes");
-    VG_AT_FOREACH (volume, &volumes) {
-        struct vg_at projected = vg_at(&volume, "projected"), name = vg_at(&volume, "name");
-        struct vg_at sources = vg_at(&projected, "sources");
-        VG_AT_FOREACH (source, &sources)
-            if (vg_at_n(&source) == 0)
-                vg_caution(p->c, "volume %.*s (Projected) has no sources provided",
-                           VG_SLICE_ARG(vg_json_quoted(p->c, vg_at_text(&name))));
-    }
 }
 
 /* ---- lists whose items repeat ---- */
@@ -355,7 +342,7 @@ void vg_warn_pod_template(struct vg_check *c, const struct vg_at *at)
     warn_spread(&p);
     warn_annotations(c, &meta);
     warn_volumes(&p);
-    warn_empty_sources(&p);
+    vg_pod_warn_paths(&p);
     warn_repeated(&p, "hostAliases", "ip");
     warn_repeated(&p, "imagePullSecrets", "name");
     warn_nameless_secrets(&p);
