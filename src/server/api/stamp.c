@@ -128,10 +128,17 @@ static int sign(struct vg_change *c, const struct vg_rules *rules, struct vg_jso
     return rules->sign(&c->scratch, root, &user);
 }
 
+/* Rules of what it is written as, on what it is stored as; most versions share theirs. */
+static const struct vg_rules *rules_of(const struct vg_change *c)
+{
+    const struct vg_rules *own = vg_rules_of(c->kind);
+    return own ? own : vg_rules_of(vg_kind_stored(c->kind));
+}
+
 int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_json *old,
                       struct vg_meta *m)
 {
-    const struct vg_rules *rules = vg_rules_of(vg_kind_stored(c->kind));
+    const struct vg_rules *rules = rules_of(c);
     vg_rules_prepare_fn *prepare = !rules            ? NULL
                                    : is_of_status(c) ? rules->prepare_status
                                                      : rules->prepare;
@@ -161,7 +168,7 @@ static void warn(void *arg, const char *text)
 void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struct vg_json *root,
                      const struct vg_json *old)
 {
-    const struct vg_rules *rules = vg_rules_of(vg_kind_stored(c->kind));
+    const struct vg_rules *rules = rules_of(c);
     struct vg_check check = {.errors = e, .arena = e->arena, .warn = warn, .warn_arg = c};
     struct vg_at at = vg_at_root(root);
     if (!old && rules && rules->check)

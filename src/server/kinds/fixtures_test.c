@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <stdio.h>
 
+#include "convert.h"
 #include "rules/rules.h"
 #include "server/schema/decode.h"
 #include "server/schema/default.h"
@@ -26,6 +27,7 @@ struct run {
     struct vg_slice name;
     const struct vg_schema_type *type;
     const struct vg_rules *rules; /* NULL: none */
+    const struct vg_kind *kind;   /* NULL: not served */
 };
 
 /* "apps/v1" and "Deployment" as a type and its rules. */
@@ -40,6 +42,7 @@ static void find_kind(struct run *r, const struct vg_json *object)
     }
     r->type = vg_schema_find(group, version, kind);
     r->rules = vg_rules_find(group, kind);
+    r->kind = vg_kind_find_kind(group, version, kind);
     if (!r->type)
         fail_msg("%s: %.*s: no such kind", r->file, VG_SLICE_ARG(r->name));
 }
@@ -57,6 +60,10 @@ static struct vg_json stored(const struct run *r, struct vg_json *object, const 
                  VG_SLICE_ARG(vg_json_text(&unknown.items[0])));
     assert_int_equal(vg_schema_default(r->arena, r->type, object), 0);
     assert_int_equal(vg_schema_arrange(r->arena, r->type, object, &ret), 0);
+    if (r->kind && r->kind->stored) {
+        struct vg_json own = ret;
+        assert_int_equal(vg_kind_to_stored(r->arena, r->kind, &own, &ret), 0);
+    }
     vg_rules_prepare_fn *prepare = !r->rules   ? NULL
                                    : is_status ? r->rules->prepare_status
                                                : r->rules->prepare;
@@ -124,7 +131,8 @@ static bool run_record(const char *file, struct vg_slice line)
     struct vg_field_errors e = {.arena = &arena};
     if (vg_json_parse(&arena, line, NULL, &record, &why) < 0)
         fail_msg("%s: %s: %.*s", file, why.message, (int)VG_MIN(line.n, (size_t)80), line.p);
-    struct run r = {&arena, file, vg_json_text(vg_json_get_str(record, "name")), NULL, NULL};
+    struct run r = {
+        .arena = &arena, .file = file, .name = vg_json_text(vg_json_get_str(record, "name"))};
     struct vg_json *object = vg_json_get_str(record, "object"), *before;
     const struct vg_json *want = vg_json_get_str(record, "want");
     const struct vg_json *becomes = vg_json_get_str(record, "becomes");
