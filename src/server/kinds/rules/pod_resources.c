@@ -70,6 +70,8 @@ static void check_against_limit(struct requirements *r, const struct vg_at *at,
             vg_required(r->c, &r->limits, "Limit must be set for non overcommitable resources");
         return;
     }
+    if (vg_slice_eq(vg_at_text(at), vg_json_text(limit)))
+        return;
     (void)vg_at_quantity(at, &q);
     (void)vg_json_quantity(limit, &max);
     int cmp = vg_quantity_cmp(&q, &max);

@@ -63,9 +63,14 @@ static void warn_fraction(struct vg_check *c, const struct vg_at *amounts, const
                        .v = vg_json_get_str(amounts->v, resource),
                        .key = vg_slice_str(resource),
                        .step = VG_AT_KEY};
+    struct vg_slice s = vg_at_text(&at);
     struct vg_quantity q;
     int64_t whole;
     bool is_exact = true;
+    /* Most amounts of bytes show at once that they are whole. */
+    if (s.n == 0 ||
+        (!strchr("mun", s.p[s.n - 1]) && !memchr(s.p, '.', s.n) && !memchr(s.p, '-', s.n)))
+        return;
     if (vg_at_quantity(&at, &q) && vg_quantity_scaled(&q, 0, &whole, &is_exact) == 0 && !is_exact)
         vg_caution_at(c, &at, "fractional byte value %.*s is invalid, must be an integer",
                       VG_SLICE_ARG(vg_json_quoted(c, vg_at_text(&at))));
@@ -110,40 +115,45 @@ static void warn_container(struct vg_pod *p, const struct vg_at *container, void
 
 /* ---- ports ---- */
 
-/* A port with its place, which outlives the walk over the containers. */
+/* A port and its place: list, container and index; the text is made when it is needed. */
 struct port {
-    struct vg_slice path, host_ip;
+    const struct vg_json *v;
+    const char *list;
+    uint32_t container, index;
     int64_t number, host;
-    struct vg_slice protocol;
+    struct vg_slice protocol, host_ip;
 };
 struct ports {
     struct port *v;
     size_t n, max;
-    struct vg_names names; /* of ports: the JSON is that of the port */
-    const struct vg_at *spec;
+    struct vg_names names;
 };
 
-static bool keep_path(struct vg_check *c, const struct vg_at *at, struct vg_slice *ret)
+static int append_place(struct vg_buf *b, const struct vg_at *spec, const struct port *p)
 {
-    VG_AUTO(buf) b = {0};
-    bool is_kept = vg_at_append(&b, at) == 0 && vg_arena_keep(c->arena, vg_buf_slice(&b), ret) == 0;
-    c->errors->failed |= !is_kept;
-    return is_kept;
+    struct vg_at list = vg_at(spec, p->list), container = vg_at_item(&list, p->container);
+    struct vg_at ports = vg_at(&container, "ports"), at = vg_at_item(&ports, p->index);
+    return vg_at_append(b, &at);
 }
 
-static void warn_against(struct vg_check *c, const struct vg_at *at, const struct port *p,
+static void warn_against(struct vg_pod *p, const struct vg_at *at, const struct port *port,
                          const struct port *other)
 {
     const char *what = NULL;
-    bool is_same_ip = vg_slice_eq(p->host_ip, other->host_ip);
-    if (is_same_ip && p->host == other->host)
+    VG_AUTO(buf) place = {0};
+    if (vg_slice_eq(port->host_ip, other->host_ip) && port->host == other->host)
         what = "duplicate";
-    else if (p->host == 0 || other->host == 0)
+    else if (port->host == 0 || other->host == 0)
         what = "overlapping";
-    else if (p->host == other->host && !p->host_ip.n != !other->host_ip.n)
+    else if (port->host == other->host && !port->host_ip.n != !other->host_ip.n)
         what = "dangerously ambiguous";
-    if (what)
-        vg_caution_at(c, at, "%s port definition with %.*s", what, VG_SLICE_ARG(other->path));
+    if (!what)
+        return;
+    if (append_place(&place, p->spec, other) < 0)
+        p->c->errors->failed = true;
+    else
+        vg_caution_at(p->c, at, "%s port definition with %.*s", what,
+                      VG_SLICE_ARG(vg_buf_slice(&place)));
 }
 
 static void count_ports(struct vg_pod *p, const struct vg_at *container, void *ctx)
@@ -160,16 +170,39 @@ static void warn_ports(struct vg_pod *p, const struct vg_at *container, void *ct
     VG_AT_FOREACH (at, &list) {
         struct vg_at number = vg_at(&at, "containerPort"), host = vg_at(&at, "hostPort");
         struct vg_at ip = vg_at(&at, "hostIP"), protocol = vg_at(&at, "protocol");
-        struct port port = {.host_ip = vg_at_text(&ip),
+        struct port port = {.v = at.v,
+                            .list = container->up->name,
+                            .container = container->index,
+                            .index = at.index,
                             .number = vg_at_int(&number),
                             .host = vg_at_int(&host),
-                            .protocol = vg_at_text(&protocol)};
+                            .protocol = vg_at_text(&protocol),
+                            .host_ip = vg_at_text(&ip)};
         for (size_t i = 0; i < all->n; i++)
             if (all->v[i].number == port.number && vg_slice_eq(all->v[i].protocol, port.protocol))
-                warn_against(p->c, &at, &port, &all->v[i]);
-        if (all->n < all->max && keep_path(p->c, &at, &port.path))
+                warn_against(p, &at, &port, &all->v[i]);
+        if (all->n < all->max)
             all->v[all->n++] = port;
     }
+}
+
+static void warn_port_name(struct vg_pod *p, const struct vg_at *at, struct vg_slice name,
+                           const struct ports *all, const struct vg_json *first)
+{
+    VG_AUTO(buf) place = {0};
+    size_t i = 0;
+    while (i < all->n && all->v[i].v != first)
+        i++;
+    if (i == all->n)
+        return;
+    if (append_place(&place, p->spec, &all->v[i]) < 0)
+        p->c->errors->failed = true;
+    else
+        vg_caution_at(p->c, at,
+                      "duplicate port name %.*s with %.*s, services and probes that select ports "
+                      "by name will use %.*s",
+                      VG_SLICE_ARG(vg_json_quoted(p->c, name)), VG_SLICE_ARG(vg_buf_slice(&place)),
+                      VG_SLICE_ARG(vg_buf_slice(&place)));
 }
 
 static void warn_port_names(struct vg_pod *p, const struct vg_at *container, void *ctx)
@@ -177,24 +210,14 @@ static void warn_port_names(struct vg_pod *p, const struct vg_at *container, voi
     struct ports *all = ctx;
     struct vg_at list = vg_at(container, "ports");
     VG_AT_FOREACH (at, &list) {
-        struct vg_slice name = vg_json_text(vg_json_get_str(at.v, "name")), path;
+        struct vg_slice name = vg_json_text(vg_json_get_str(at.v, "name"));
         const struct vg_json *first = NULL;
         if (name.n == 0)
             continue;
-        if (!vg_names_find(&all->names, name, &first)) {
-            struct vg_json *where = vg_arena_new(p->c->arena, struct vg_json);
-            if (!where || !keep_path(p->c, &at, &path))
-                continue;
-            *where = vg_json_string_ref(path);
-            (void)vg_names_add(p->c, &all->names, name, where);
-            continue;
-        }
-        struct vg_slice other = vg_json_text(first);
-        vg_caution_at(p->c, &at,
-                      "duplicate port name %.*s with %.*s, services and probes that select ports "
-                      "by name will use %.*s",
-                      VG_SLICE_ARG(vg_json_quoted(p->c, name)), VG_SLICE_ARG(other),
-                      VG_SLICE_ARG(other));
+        if (vg_names_find(&all->names, name, &first))
+            warn_port_name(p, &at, name, all, first);
+        else
+            (void)vg_names_add(p->c, &all->names, name, at.v);
     }
 }
 
@@ -203,7 +226,7 @@ static void warn_port_names(struct vg_pod *p, const struct vg_at *container, voi
 
 static void warn_all_ports(struct vg_pod *p)
 {
-    struct ports all = {.spec = p->spec};
+    struct ports all = {0};
     size_t n = 0;
     vg_pod_each_container(p, count_ports, &n);
     if (n < 2)
