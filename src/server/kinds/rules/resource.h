@@ -17,6 +17,8 @@ void vg_check_unique(struct vg_check *c, const struct vg_at *at, const char *key
 void vg_check_pool_name(struct vg_check *c, const struct vg_at *at);
 /* [domain/]identifier. */
 void vg_check_device_name(struct vg_check *c, const struct vg_at *at, struct vg_slice name);
+/* An attribute of a device. */
+void vg_check_device_attribute(struct vg_check *c, const struct vg_at *at);
 /* Parameters of a driver: an object. */
 void vg_check_device_config(struct vg_check *c, const struct vg_at *at);
 /* Conditions that a device waits for before it is bound, and those that end the waiting. */

@@ -16,7 +16,6 @@
 #define DEVICES_MAX 128u
 #define DEVICES_WITH_MORE_MAX 64u /* with taints or counters */
 #define ATTRIBUTES_MAX 32u        /* and capacities */
-#define VALUE_MAX 64u
 #define TAINTS_MAX 16u
 #define COUNTER_SETS_MAX 8u
 #define COUNTERS_MAX 32u
@@ -41,89 +40,6 @@ static int prepare(struct vg_arena *a, struct vg_json *obj, const struct vg_json
                     (void)vg_json_object_remove(&m->value, vg_slice_str(lists[i]));
     }
     return 0;
-}
-
-/* ---- attributes ---- */
-
-/* 0, or no leading zero; with letters any. */
-static bool is_number(struct vg_slice s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] < '0' || s.p[i] > '9')
-            return false;
-    return s.n > 0 && (s.n == 1 || s.p[0] != '0');
-}
-
-static bool is_word(struct vg_slice s, bool may_lead_with_zero)
-{
-    bool is_digits = true;
-    for (size_t i = 0; i < s.n; i++) {
-        char ch = s.p[i];
-        bool is_digit = ch >= '0' && ch <= '9';
-        is_digits = is_digits && is_digit;
-        if (!is_digit && ch != '-' && !(ch >= 'a' && ch <= 'z') && !(ch >= 'A' && ch <= 'Z'))
-            return false;
-    }
-    return s.n > 0 && (may_lead_with_zero || !is_digits || is_number(s));
-}
-
-static bool are_words(struct vg_slice s, bool may_lead_with_zero)
-{
-    for (size_t from = 0, i = 0; i <= s.n; i++) {
-        if (i < s.n && s.p[i] != '.')
-            continue;
-        if (!is_word(vg_slice(s.p + from, i - from), may_lead_with_zero))
-            return false;
-        from = i + 1;
-    }
-    return true;
-}
-
-/* semver.org 2.0.0 */
-static bool is_version(struct vg_slice s)
-{
-    const char *plus = s.n ? memchr(s.p, '+', s.n) : NULL;
-    if (plus) {
-        size_t n = (size_t)(plus - s.p);
-        if (!are_words(vg_slice(plus + 1, s.n - n - 1), true))
-            return false;
-        s.n = n;
-    }
-    const char *dash = s.n ? memchr(s.p, '-', s.n) : NULL;
-    if (dash) {
-        size_t n = (size_t)(dash - s.p);
-        if (!are_words(vg_slice(dash + 1, s.n - n - 1), false))
-            return false;
-        s.n = n;
-    }
-    size_t parts = 0;
-    for (size_t from = 0, i = 0; i <= s.n; i++) {
-        if (i < s.n && s.p[i] != '.')
-            continue;
-        if (!is_number(vg_slice(s.p + from, i - from)))
-            return false;
-        parts++;
-        from = i + 1;
-    }
-    return parts == 3;
-}
-
-static void check_attribute(struct vg_check *c, const struct vg_at *at)
-{
-    struct vg_at text = vg_at(at, "string"), version = vg_at(at, "version");
-    if (vg_at_text(&text).n > VALUE_MAX)
-        vg_too_long(c, &text, VALUE_MAX);
-    if (version.v && !is_version(vg_at_text(&version)))
-        vg_bad(c, &version, "must be a string compatible with semver.org spec 2.0.0");
-    if (vg_at_text(&version).n > VALUE_MAX)
-        vg_too_long(c, &version, VALUE_MAX);
-    if (vg_at_n(at) == 0)
-        vg_bad_value(c, at, VG_SLICE_LIT("\"\""), "exactly one value must be specified");
-    else if (vg_at_n(at) > 1)
-        vg_bad_go(c, at,
-                  vg_schema_find(VG_SLICE_LIT(GROUP), VG_SLICE_LIT("v1"),
-                                 VG_SLICE_LIT("DeviceAttribute")),
-                  "exactly one value must be specified");
 }
 
 /* ---- capacities ---- */
@@ -388,7 +304,7 @@ static void check_named_values(struct vg_check *c, const struct vg_at *device)
         VG_JSON_FOREACH_MEMBER (m, attributes.v) {
             struct vg_at at = vg_at_key(&attributes, m);
             vg_check_device_name(c, &attributes, vg_json_key(m));
-            check_attribute(c, &at);
+            vg_check_device_attribute(c, &at);
         }
     if (capacity.v)
         VG_JSON_FOREACH_MEMBER (m, capacity.v) {
@@ -480,10 +396,25 @@ static void check(struct vg_check *c, const struct vg_at *obj)
     check_slice(c, obj, NULL);
 }
 
+static void warn(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
+{
+    struct vg_slice driver = vg_json_text(vg_json_at_path(obj->v, "spec.driver"));
+    (void)old;
+    for (size_t i = 0; i < driver.n; i++)
+        if (driver.p[i] >= 'A' && driver.p[i] <= 'Z') {
+            vg_caution(c,
+                       "spec.driver: driver names should be lowercase; \"%.*s\" contains "
+                       "uppercase characters",
+                       VG_SLICE_ARG(driver));
+            return;
+        }
+}
+
 const struct vg_rules vg_rules_resource_slice = {
     .group = GROUP,
     .kind = "ResourceSlice",
     .prepare = prepare,
     .check = check,
     .check_update = check_slice,
+    .warn = warn,
 };
