@@ -274,34 +274,44 @@ static void check_label(struct vg_check *c, const struct vg_at *labels, const ch
 
 /* Would the selector match pods that have these labels and no other? */
 static bool is_generated(struct vg_check *c, const struct vg_json *selector,
-                         const struct vg_json *uid, const struct vg_json *name)
+                         const struct vg_json *uid, const struct vg_json *name, bool has_prefixed)
 {
     struct vg_json own = vg_json_object();
-    int err = add_label(c->arena, &own, CONTROLLER_UID, uid);
-    if (err == 0)
-        err = add_label(c->arena, &own, JOB_NAME, name);
-    if (err == 0)
-        err = add_label(c->arena, &own, "controller-uid", uid);
+    int err = add_label(c->arena, &own, "controller-uid", uid);
     if (err == 0)
         err = add_label(c->arena, &own, "job-name", name);
+    if (err == 0 && has_prefixed)
+        err = add_label(c->arena, &own, CONTROLLER_UID, uid);
+    if (err == 0 && has_prefixed)
+        err = add_label(c->arena, &own, JOB_NAME, name);
     c->errors->failed |= err < 0;
     return vg_selector_matches(selector, &own);
 }
 
-static void check_generated(struct vg_check *c, const struct vg_at *obj, const struct vg_at *spec)
+/* Jobs of long ago lack the labels with a prefix. */
+static bool has_prefixed_labels(const struct vg_json *old)
 {
-    struct vg_at manual = vg_at(spec, "manualSelector"), selector = vg_at(spec, "selector");
-    struct vg_at template = vg_at(spec, "template"), meta = vg_at(&template, "metadata");
-    struct vg_at labels = vg_at(&meta, "labels");
+    const struct vg_json *labels = vg_json_at_path(old, "spec.template.metadata.labels");
+    return !old || (vg_json_get_str(labels, CONTROLLER_UID) && vg_json_get_str(labels, JOB_NAME));
+}
+
+static void check_generated(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
+{
+    struct vg_at spec = vg_at(obj, "spec"), manual = vg_at(&spec, "manualSelector");
+    struct vg_at selector = vg_at(&spec, "selector"), template = vg_at(&spec, "template");
+    struct vg_at meta = vg_at(&template, "metadata"), labels = vg_at(&meta, "labels");
     const struct vg_json *uid = vg_json_at_path(obj->v, "metadata.uid");
     const struct vg_json *name = vg_json_at_path(obj->v, "metadata.name");
+    bool has_prefixed = has_prefixed_labels(old);
     if (vg_at_is_true(&manual) || !vg_at_is_set(&selector))
         return;
     check_label(c, &labels, "controller-uid", vg_json_text(uid));
     check_label(c, &labels, "job-name", vg_json_text(name));
-    check_label(c, &labels, CONTROLLER_UID, vg_json_text(uid));
-    check_label(c, &labels, JOB_NAME, vg_json_text(name));
-    if (vg_selector_is_valid(selector.v) && !is_generated(c, selector.v, uid, name))
+    if (has_prefixed) {
+        check_label(c, &labels, CONTROLLER_UID, vg_json_text(uid));
+        check_label(c, &labels, JOB_NAME, vg_json_text(name));
+    }
+    if (vg_selector_is_valid(selector.v) && !is_generated(c, selector.v, uid, name, has_prefixed))
         vg_bad(c, &selector, "`selector` not auto-generated");
 }
 
@@ -320,12 +330,17 @@ static void check_host(struct vg_check *c, const struct vg_at *obj, const struct
         vg_bad_text(c, &name, "will not able to create pod with invalid DNS label: %s", host);
 }
 
-static void check(struct vg_check *c, const struct vg_at *obj)
+static void check_job(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
 {
     struct vg_at spec = vg_at(obj, "spec");
-    check_generated(c, obj, &spec);
+    check_generated(c, obj, old);
     check_spec(c, &spec);
     check_host(c, obj, &spec);
+}
+
+static void check(struct vg_check *c, const struct vg_at *obj)
+{
+    check_job(c, obj, NULL);
 }
 
 /* What is wrong with the spec is told twice, as there: by the rules of a job, and of its update. */
@@ -333,7 +348,7 @@ static void check_update(struct vg_check *c, const struct vg_at *obj, const stru
 {
     struct vg_at spec = vg_at(obj, "spec");
     size_t before = c->errors->n;
-    check(c, obj);
+    check_job(c, obj, old);
     if (c->errors->n > before)
         check_spec(c, &spec);
     vg_check_job_update(c, obj, old);

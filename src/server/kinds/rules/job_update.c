@@ -1,5 +1,4 @@
 /* job_update.c - what may change in a job; see job.h. */
-#include "go_struct.h"
 #include "job.h"
 #include "pod.h"
 #include "json/equal.h"
@@ -123,7 +122,7 @@ static void check_template(struct vg_check *c, const struct vg_at *spec, const s
     else if (allowed(c->arena, vg_json_get_str(was, "spec"), pods.v, &changed) < 0)
         c->errors->failed = true;
     else
-        (void)vg_check_immutable_go(c, &pods, &changed, "", "PodSpec");
+        (void)vg_check_immutable_pods(c, &pods, &changed);
 }
 
 /* ---- the spec ---- */

@@ -17,6 +17,8 @@ void vg_check_volume_source(struct vg_check *c, const struct vg_at *source);
 /* field is immutable: a template that must equal old's, shown as the original shows it. */
 bool vg_check_immutable_template(struct vg_check *c, const struct vg_at *at,
                                  const struct vg_json *old);
+/* The same of the spec of pods. */
+bool vg_check_immutable_pods(struct vg_check *c, const struct vg_at *at, const struct vg_json *old);
 /* What a template, or a pod, is taken with and warned of. */
 void vg_warn_pod_template(struct vg_check *c, const struct vg_at *at);
 

@@ -98,8 +98,9 @@ struct vg_slice vg_pod_diff(struct vg_check *c, const struct vg_json *now,
     return vg_go_diff(c, "", "PodSpec", &a, &b);
 }
 
-bool vg_check_immutable_template(struct vg_check *c, const struct vg_at *at,
-                                 const struct vg_json *old)
+/* A template or the spec of pods. */
+static bool check_stays(struct vg_check *c, const struct vg_at *at, const struct vg_json *old,
+                        const char *type, bool is_spec)
 {
     struct vg_json shown;
     int same = at->v && old ? vg_json_equal(at->v, old) : at->v == old;
@@ -108,12 +109,23 @@ bool vg_check_immutable_template(struct vg_check *c, const struct vg_at *at,
     int err = same < 0 ? same : 0;
     if (err == 0 && at->v)
         err = vg_json_clone(c->arena, at->v, &shown);
-    if (err == 0 && at->v && vg_json_get_str(&shown, "spec"))
-        err = lend(c->arena, vg_json_get_str(&shown, "spec"));
+    if (err == 0 && at->v)
+        err = lend(c->arena, is_spec ? &shown : vg_json_get_str(&shown, "spec"));
     if (err < 0)
         c->errors->failed = true;
     else
-        vg_bad_value(c, at, vg_go_struct_of(c, "", "PodTemplateSpec", at->v ? &shown : NULL),
+        vg_bad_value(c, at, vg_go_struct_of(c, "", type, at->v ? &shown : NULL),
                      "field is immutable");
     return false;
+}
+
+bool vg_check_immutable_template(struct vg_check *c, const struct vg_at *at,
+                                 const struct vg_json *old)
+{
+    return check_stays(c, at, old, "PodTemplateSpec", false);
+}
+
+bool vg_check_immutable_pods(struct vg_check *c, const struct vg_at *at, const struct vg_json *old)
+{
+    return check_stays(c, at, old, "PodSpec", true);
 }

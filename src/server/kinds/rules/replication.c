@@ -47,6 +47,17 @@ static void check_controller_update(struct vg_check *c, const struct vg_at *obj,
     check_controller(c, obj);
 }
 
+/* An update is warned of what the template was, as there. */
+static void warn_controller(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
+{
+    struct vg_at spec = vg_at(obj, "spec"), template = vg_at(&spec, "template");
+    vg_warn_name(c, obj, old);
+    if (old)
+        template.v = vg_json_at_path(old, "spec.template");
+    if (vg_is_new(obj, old, "spec"))
+        vg_warn_pod_template(c, &template);
+}
+
 const struct vg_rules vg_rules_replication_controller = {
     .group = "",
     .kind = "ReplicationController",
@@ -55,5 +66,5 @@ const struct vg_rules vg_rules_replication_controller = {
     .check = check_controller,
     .check_update = check_controller_update,
     .check_status = vg_check_replicas_status,
-    .warn = vg_warn_owner,
+    .warn = warn_controller,
 };
