@@ -5,13 +5,13 @@
 #include <stdio.h>
 
 #include "object/quote.h"
-#include "server/kinds/convert.h"
 #include "server/kinds/types.h"
 #include "server/schema/decode.h"
 #include "server/schema/default.h"
 #include "server/schema/gojson.h"
 #include "server/schema/proto.h"
 #include "status_int.h"
+#include "versions.h"
 #include "write.h"
 #include "yaml/yaml.h"
 
@@ -292,28 +292,18 @@ static int set_type(struct vg_arena *a, struct vg_json *root, const struct vg_bo
                                         vg_json_string_ref(api_version));
 }
 
+static const struct vg_kind *kind_of(const struct vg_body_type *type)
+{
+    return vg_kind_find_kind(vg_slice_str(type->group), vg_slice_str(type->version),
+                             vg_slice_str(type->kind));
+}
+
 static const struct vg_schema_type *schema_of(const struct vg_body_type *type)
 {
-    const struct vg_kind *kind = vg_kind_find_kind(
-        vg_slice_str(type->group), vg_slice_str(type->version), vg_slice_str(type->kind));
+    const struct vg_kind *kind = kind_of(type);
     return kind ? vg_kind_type(kind)
                 : vg_schema_find(vg_slice_str(type->group), vg_slice_str(type->version),
                                  vg_slice_str(type->kind));
-}
-
-/* What another version says, as it is stored: converted, and with the defaults of that version. */
-static int to_stored(struct vg_arena *a, const struct vg_body_type *type, struct vg_json *root)
-{
-    const struct vg_kind *kind = vg_kind_find_kind(
-        vg_slice_str(type->group), vg_slice_str(type->version), vg_slice_str(type->kind));
-    struct vg_json made;
-    if (!kind || !kind->stored)
-        return 0;
-    int err = vg_kind_to_stored(a, kind, root, &made);
-    if (err < 0)
-        return err;
-    *root = made;
-    return vg_schema_default(a, kind->stored->type, root);
 }
 
 /* A tree whose type is known to be right: its fields, its defaults, its metadata. */
@@ -327,7 +317,7 @@ static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_
     if (err == 0 && schema)
         err = vg_schema_default(a, schema, root);
     if (err == 0)
-        err = to_stored(a, type, root);
+        err = vg_version_store(a, kind_of(type), root);
     if (err == 0)
         err = vg_meta_read(a, vg_json_get_str(root, "metadata"), type->kind, &ret->meta,
                            schema ? NULL : unknown, status);

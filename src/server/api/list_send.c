@@ -352,7 +352,7 @@ static void send_small_text(struct vg_lister *l)
             r = vg_buf_append_byte(&json, ',');
         if (r == 0)
             r = vg_version_rec(l->kind, rec, &own);
-        if (r < 0)
+        if (r != 0)
             break;
         vg_list_cut(l, &s, own);
         r = vg_obj_splice_append(&json, &s);

@@ -2,8 +2,21 @@
 #include "versions.h"
 
 #include "server/kinds/convert.h"
+#include "server/schema/default.h"
 #include "json/scan.h"
 #include "json/write.h"
+
+int vg_version_store(struct vg_arena *a, const struct vg_kind *kind, struct vg_json *root)
+{
+    struct vg_json made;
+    if (!kind || !kind->stored)
+        return 0;
+    int err = vg_kind_to_stored(a, kind, root, &made);
+    if (err != 0)
+        return err;
+    *root = made;
+    return vg_schema_default(a, kind->stored->type, root);
+}
 
 int vg_version_seal(const struct vg_kind *kind, struct vg_slice value, struct vg_obj_sealed *out)
 {
@@ -35,7 +48,7 @@ int vg_version_rec(const struct vg_kind *kind, const struct vg_rec *rec, struct 
     if (err == 0)
         err = vg_rec_new(VG_REC_PUT, vg_rec_key(rec), vg_buf_slice(&sealed.header),
                          vg_buf_slice(&sealed.value), &made);
-    if (err < 0)
+    if (err != 0)
         return err;
     made->rev = rec->rev;
     *ret = made;

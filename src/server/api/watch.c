@@ -55,7 +55,7 @@ static int write_protobuf_bookmark(struct vg_watch_call *w, const struct vg_fram
             object, 0, (enum vg_protobuf_as)(w->form % VG_FORMS - VG_FORM_PROTOBUF), &body);
     if (r == 0)
         r = vg_protobuf_frame(&s, "BOOKMARK", vg_buf_slice(&body));
-    return r < 0 ? r : write_slices(w, s.v, s.n, NULL);
+    return r != 0 ? r : write_slices(w, s.v, s.n, NULL);
 }
 
 static int write_other_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
@@ -151,7 +151,7 @@ static int write_protobuf_error(struct vg_api_call *call, bool is_without_length
     int r = vg_protobuf_of_json(status, &body);
     if (r == 0)
         r = vg_protobuf_frame(&s, "ERROR", vg_buf_slice(&body));
-    return r < 0 ? r : write_slices(&w, s.v, s.n, NULL);
+    return r != 0 ? r : write_slices(&w, s.v, s.n, NULL);
 }
 
 void vg_watch_write_error(struct vg_api_call *call, uint32_t form, bool is_without_length,

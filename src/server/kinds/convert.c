@@ -18,7 +18,7 @@ static int convert(struct vg_arena *a, vg_convert_fn *fn, const struct vg_kind *
         err = set_text(a, &made, "kind", to->kind);
     if (err == 0)
         err = set_text(a, &made, "apiVersion", to->api_version);
-    return err < 0 ? err : vg_schema_arrange(a, to->type, &made, ret);
+    return err != 0 ? err : vg_schema_arrange(a, to->type, &made, ret);
 }
 
 int vg_kind_from_stored(struct vg_arena *a, const struct vg_kind *kind, const struct vg_json *root,

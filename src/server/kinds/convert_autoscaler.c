@@ -179,7 +179,7 @@ static int put_cpu(struct vg_arena *a, struct vg_json *list, const char *where,
         err = set(a, &metric, "type", text("Resource"));
     if (err == 0)
         err = set(a, &metric, "resource", source);
-    return err < 0 ? err : vg_json_array_push(a, list, metric);
+    return err != 0 ? err : vg_json_array_push(a, list, metric);
 }
 
 /* ---- behavior ---- */
@@ -277,7 +277,7 @@ static int with_annotations(struct vg_arena *a, const struct vg_json *metadata,
         if (err == 0 && !vg_slice_eq(vg_json_key(m), VG_SLICE_LIT("annotations")))
             err = vg_json_object_add(a, ret, vg_json_key(m), m->value);
     }
-    return err < 0 || all.n == 0 ? err : set(a, ret, "annotations", all);
+    return err != 0 || all.n == 0 ? err : set(a, ret, "annotations", all);
 }
 
 /* Each member of `from`, which is of the type Annotations, as a text. */
@@ -357,7 +357,7 @@ static int collect(struct vg_arena *a, const struct vg_json *from, struct vg_jso
         err = set(a, ret, "conditions", *conditions);
     if (err == 0 && behavior)
         err = rename_keys(a, behavior, 1, &made);
-    return err < 0 || !behavior ? err : set(a, ret, "behavior", made);
+    return err != 0 || !behavior ? err : set(a, ret, "behavior", made);
 }
 
 /* The first metric of CPU in a spec, the last one of a status. */
@@ -390,7 +390,7 @@ static int copy_part(struct vg_arena *a, const struct vg_json *v, const char *co
         if (err == 0 && !is_left_out)
             err = vg_json_object_add(a, ret, vg_json_key(m), m->value);
     }
-    return err < 0 || !value ? err : set(a, ret, name, *value);
+    return err != 0 || !value ? err : set(a, ret, name, *value);
 }
 
 static int from_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
@@ -416,7 +416,7 @@ static int from_stored(struct vg_arena *a, const struct vg_json *from, struct vg
     if (err == 0)
         err = copy_part(a, status, no_status, "currentCPUUtilizationPercentage",
                         utilization(vg_json_get_str(status, "currentMetrics"), true), &part);
-    return err < 0 ? err : set(a, ret, "status", part);
+    return err != 0 ? err : set(a, ret, "status", part);
 }
 
 /* ---- v1 to v2 ---- */
@@ -435,7 +435,7 @@ static int metrics_to_stored(struct vg_arena *a, const struct vg_json *metadata,
     }
     if (err == 0 && percentage)
         err = put_cpu(a, &metrics, "target", percentage, "Utilization");
-    return err < 0 || metrics.n == 0 ? err : set(a, spec, "metrics", metrics);
+    return err != 0 || metrics.n == 0 ? err : set(a, spec, "metrics", metrics);
 }
 
 static int spec_to_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
@@ -449,10 +449,10 @@ static int spec_to_stored(struct vg_arena *a, const struct vg_json *from, struct
         err = metrics_to_stored(a, metadata, vg_json_get_str(spec, without[0]), ret);
     if (err == 0)
         err = read_annotation(a, metadata, 3, &behavior);
-    if (err < 0 || !behavior)
+    if (err != 0 || !behavior)
         return err;
     err = rename_keys(a, behavior, 0, &made);
-    return err < 0 || made.n == 0 ? err : set(a, ret, "behavior", made);
+    return err != 0 || made.n == 0 ? err : set(a, ret, "behavior", made);
 }
 
 static int status_to_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
@@ -474,7 +474,7 @@ static int status_to_stored(struct vg_arena *a, const struct vg_json *from, stru
         err = set(a, ret, "currentMetrics", metrics);
     if (err == 0)
         err = read_annotation(a, metadata, 2, &conditions);
-    return err < 0 || !conditions ? err : set(a, ret, "conditions", *conditions);
+    return err != 0 || !conditions ? err : set(a, ret, "conditions", *conditions);
 }
 
 static int to_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
@@ -490,7 +490,7 @@ static int to_stored(struct vg_arena *a, const struct vg_json *from, struct vg_j
         err = set(a, ret, "spec", part);
     if (err == 0)
         err = status_to_stored(a, from, &part);
-    return err < 0 ? err : set(a, ret, "status", part);
+    return err != 0 ? err : set(a, ret, "status", part);
 }
 
 const struct vg_conversion vg_conversion_autoscaler = {to_stored, from_stored};
