@@ -107,22 +107,48 @@ static int check_shape(struct patching *w)
     return 0;
 }
 
-/* Duplicate fields of the patch itself. */
-static int tell_dups(struct patching *w, const struct vg_json_dups *dups)
+/* What is odd about a field of the patch: a warning, or part of a refusal. 0, -ENOMEM. */
+static int tell(struct patching *w, struct vg_buf *all, const char *what, struct vg_slice path)
 {
-    struct vg_api_call *call = w->update.change.call;
     const char *prefix = w->type == PATCH_JSON ? "json patch " : "";
+    if (w->fields != VG_FIELDS_WARN)
+        return vg_buf_printf(all, "%s%s%s field \"%.*s\"", all->n ? ", " : "", prefix, what,
+                             VG_SLICE_ARG(path));
+    vg_call_warn(w->update.change.call, "%s%s field \"%.*s\"", prefix, what, VG_SLICE_ARG(path));
+    return 0;
+}
+
+/* Members of the operations of a JSON Patch that there are not. */
+static int tell_members(struct patching *w, struct vg_buf *all)
+{
+    static const char *const known[] = {"op", "path", "from", "value"};
+    int err = 0;
+    for (uint32_t i = 0; w->patch->type == VG_JSON_ARRAY && i < w->patch->n; i++)
+        VG_JSON_FOREACH_MEMBER (m, &w->patch->items[i]) {
+            VG_AUTO(buf) path = {0};
+            bool is_known = false;
+            for (size_t k = 0; k < VG_ARRAY_LEN(known); k++)
+                is_known = is_known || vg_slice_eq(vg_json_key(m), vg_slice_str(known[k]));
+            if (is_known || err < 0)
+                continue;
+            err = vg_buf_printf(&path, "[%u].%.*s", i, VG_SLICE_ARG(vg_json_key(m)));
+            if (err == 0)
+                err = tell(w, all, "unknown", vg_buf_slice(&path));
+        }
+    return err;
+}
+
+/* Odd fields of the patch itself. */
+static int tell_odd(struct patching *w, const struct vg_json_dups *dups)
+{
     VG_AUTO(buf) all = {0};
     int err = 0;
-    for (uint32_t i = 0; i < dups->n && err == 0; i++) {
-        struct vg_slice path = dups->v[i].path;
-        if (w->fields == VG_FIELDS_WARN)
-            vg_call_warn(call, "%sduplicate field \"%.*s\"", prefix, VG_SLICE_ARG(path));
-        else
-            err = vg_buf_printf(&all, "%s%sduplicate field \"%.*s\"", i ? ", " : "", prefix,
-                                VG_SLICE_ARG(path));
-    }
-    return err < 0 ? err : vg_arena_keep(&call->ask->arena, vg_buf_slice(&all), &w->odd);
+    for (uint32_t i = 0; i < dups->n && err == 0; i++)
+        err = tell(w, &all, "duplicate", dups->v[i].path);
+    if (err == 0 && w->type == PATCH_JSON)
+        err = tell_members(w, &all);
+    return err < 0 ? err
+                   : vg_arena_keep(&w->update.change.call->ask->arena, vg_buf_slice(&all), &w->odd);
 }
 
 /* What is wrong with it is in w->bad. */
@@ -143,7 +169,7 @@ static int read_patch(struct patching *w)
         return refuse_patch(w, text);
     }
     if (err == 0 && tells)
-        err = tell_dups(w, &dups);
+        err = tell_odd(w, &dups);
     if (err == 0)
         return check_shape(w);
     vg_status_no_memory(&w->bad);
