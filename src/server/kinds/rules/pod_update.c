@@ -88,12 +88,31 @@ static bool check_deadline(struct vg_check *c, const struct vg_at *spec,
     return false;
 }
 
-static bool is_same_toleration(const struct vg_json *a, const struct vg_json *b)
+/* What makes a toleration the same one, as one text. */
+static struct vg_slice toleration_text(struct vg_check *c, const struct vg_json *v)
 {
     static const char *const fields[] = {"key", "operator", "value", "effect"};
-    for (size_t i = 0; i < VG_ARRAY_LEN(fields); i++)
-        if (!vg_slice_eq(vg_json_text(vg_json_get_str(a, fields[i])),
-                         vg_json_text(vg_json_get_str(b, fields[i]))))
+    VG_AUTO(buf) b = {0};
+    struct vg_slice ret = {0};
+    int err = 0;
+    for (size_t i = 0; i < VG_ARRAY_LEN(fields) && err == 0; i++) {
+        struct vg_slice text = vg_json_text(vg_json_get_str(v, fields[i]));
+        err = vg_buf_printf(&b, "%zu:%.*s", text.n, VG_SLICE_ARG(text));
+    }
+    if (err < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)
+        c->errors->failed = true;
+    return ret;
+}
+
+/* Are all of `before` still there, in any order? A client may make both lists long. */
+static bool has_tolerations(struct vg_check *c, const struct vg_at *now,
+                            const struct vg_json *before)
+{
+    VG_AUTO(names) names = {0};
+    VG_AT_FOREACH (it, now)
+        (void)vg_names_add(c, &names, toleration_text(c, it.v), it.v);
+    VG_JSON_FOREACH_ITEM (old, before)
+        if (!vg_names_has(&names, toleration_text(c, old)))
             return false;
     return true;
 }
@@ -103,21 +122,12 @@ static void check_tolerations(struct vg_check *c, const struct vg_at *spec,
 {
     struct vg_at now = vg_at(spec, "tolerations");
     const struct vg_json *before = vg_json_get_str(old_spec, "tolerations");
-    uint32_t at = 0; /* they mostly keep their order, so the next is looked at first */
-    if (before)
-        VG_JSON_FOREACH_ITEM (old, before) {
-            uint32_t n = (uint32_t)vg_at_n(&now), tried = 0;
-            while (tried < n && !is_same_toleration(old, &now.v->items[at % n])) {
-                at++;
-                tried++;
-            }
-            if (tried == n) {
-                vg_forbidden(
-                    c, &now,
-                    "existing toleration can not be modified except its tolerationSeconds");
-                return;
-            }
-        }
+    if (before && !(now.v && vg_json_equal(now.v, before) == 1) &&
+        !has_tolerations(c, &now, before)) {
+        vg_forbidden(c, &now,
+                     "existing toleration can not be modified except its tolerationSeconds");
+        return;
+    }
     vg_pod_check_tolerations(c, &now);
 }
 

@@ -168,6 +168,8 @@ static void warn_ports(struct vg_pod *p, const struct vg_at *container, void *ct
     struct ports *all = ctx;
     struct vg_at list = vg_at(container, "ports");
     VG_AT_FOREACH (at, &list) {
+        if (all->n == all->max)
+            return; /* the warnings of so many are cut anyway */
         struct vg_at number = vg_at(&at, "containerPort"), host = vg_at(&at, "hostPort");
         struct vg_at ip = vg_at(&at, "hostIP"), protocol = vg_at(&at, "protocol");
         struct port port = {.v = at.v,
@@ -181,8 +183,7 @@ static void warn_ports(struct vg_pod *p, const struct vg_at *container, void *ct
         for (size_t i = 0; i < all->n; i++)
             if (all->v[i].number == port.number && vg_slice_eq(all->v[i].protocol, port.protocol))
                 warn_against(p, &at, &port, &all->v[i]);
-        if (all->n < all->max)
-            all->v[all->n++] = port;
+        all->v[all->n++] = port;
     }
 }
 
