@@ -64,24 +64,19 @@ static void check_container_seccomp(struct vg_check *c, const struct vg_at *anno
     check_seccomp(c, &at);
 }
 
-struct search {
-    struct vg_slice name;
-    bool is_found;
-};
-
-static void find_container(struct vg_pod *p, const struct vg_at *container, void *ctx)
+static void note_container(struct vg_pod *p, const struct vg_at *container, void *ctx)
 {
-    struct search *s = ctx;
-    (void)p;
-    s->is_found =
-        s->is_found || vg_slice_eq(vg_json_text(vg_json_get_str(container->v, "name")), s->name);
+    struct vg_at name = vg_at(container, "name");
+    (void)vg_names_add(p->c, ctx, vg_at_text(&name), container->v);
 }
 
-static void check_armor(struct vg_pod *p, const struct vg_at *at, struct vg_slice container)
+/* names: of the containers; made for the first annotation that asks for one. */
+static void check_armor(struct vg_pod *p, const struct vg_at *at, struct vg_slice container,
+                        struct vg_names *names)
 {
-    struct search s = {.name = container};
-    vg_pod_each_container(p, find_container, &s);
-    if (!s.is_found)
+    if (names->n == 0)
+        vg_pod_each_container(p, note_container, names);
+    if (!vg_names_has(names, container))
         vg_bad_value(p->c, at, vg_json_quoted(p->c, container), "container not found");
     bool is_known = vg_at_text(at).n == 0 || vg_at_is(at, "runtime/default") ||
                     vg_at_is(at, "unconfined") ||
@@ -102,6 +97,7 @@ static struct vg_at keyed(const struct vg_at *annotations, const char *key)
 void vg_pod_check_annotations(struct vg_pod *p, const struct vg_at *annotations)
 {
     struct vg_at node = vg_at(p->spec, "nodeName");
+    VG_AUTO(names) names = {0};
     if (!annotations->v)
         return;
     struct vg_at mirror = keyed(annotations, MIRROR), cost = keyed(annotations, DELETION_COST);
@@ -119,7 +115,7 @@ void vg_pod_check_annotations(struct vg_pod *p, const struct vg_at *annotations)
         struct vg_at at = vg_at_key(annotations, m);
         struct vg_slice container = at.key;
         if (cut_prefix(&container, VG_SLICE_LIT(ARMOR_CONTAINER)))
-            check_armor(p, &at, container);
+            check_armor(p, &at, container, &names);
     }
 }
 
