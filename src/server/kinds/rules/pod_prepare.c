@@ -8,6 +8,7 @@
 #include "pod_int.h"
 #include "server/schema/default.h"
 #include "server/schema/gotime.h"
+#include "json/lookup.h"
 
 /* ---- what is dropped ---- */
 
@@ -114,7 +115,7 @@ static int add_expression(struct vg_arena *a, struct vg_json *selector, struct v
 }
 
 /* Pods with the same value of these labels, or with another. */
-static int follow(struct vg_arena *a, struct vg_json *term, const struct vg_json *labels)
+static int follow(struct vg_arena *a, struct vg_json *term, struct vg_json_lookup *labels)
 {
     static const struct {
         const char *keys, *operator;
@@ -127,15 +128,18 @@ static int follow(struct vg_arena *a, struct vg_json *term, const struct vg_json
         struct vg_json *keys = vg_json_get_str(term, ways[i].keys);
         if (keys)
             VG_JSON_FOREACH_ITEM (key, keys) {
-                const struct vg_json *value = vg_json_get(labels, vg_json_text(key));
-                if (value && err == 0)
-                    err = add_expression(a, selector, vg_json_text(key), ways[i].operator, value);
+                const struct vg_json_member *m = NULL;
+                int r = err == 0 ? vg_json_lookup_find(labels, vg_json_text(key), 0, &m) : err;
+                if (r > 0)
+                    r = add_expression(a, selector, vg_json_text(key),
+                                       ways[i].operator, & m->value);
+                err = r;
             }
     }
     return err;
 }
 
-static int follow_terms(struct vg_arena *a, struct vg_json *affinity, const struct vg_json *labels)
+static int follow_terms(struct vg_arena *a, struct vg_json *affinity, struct vg_json_lookup *labels)
 {
     struct vg_json *preferred =
         vg_json_get_str(affinity, "preferredDuringSchedulingIgnoredDuringExecution");
@@ -157,16 +161,18 @@ static int follow_terms(struct vg_arena *a, struct vg_json *affinity, const stru
 
 static int follow_labels(struct vg_arena *a, struct vg_json *obj, struct vg_json *spec)
 {
-    const struct vg_json *labels = vg_json_get_str(vg_json_get_str(obj, "metadata"), "labels");
     struct vg_json *affinity = vg_json_get_str(spec, "affinity");
     struct vg_json *spread = vg_json_get_str(spec, "topologySpreadConstraints");
-    int err = follow_terms(a, vg_json_get_str(affinity, "podAffinity"), labels);
+    struct vg_json_lookup labels;
+    vg_json_lookup_init(&labels, vg_json_get_str(vg_json_get_str(obj, "metadata"), "labels"));
+    int err = follow_terms(a, vg_json_get_str(affinity, "podAffinity"), &labels);
     if (err == 0)
-        err = follow_terms(a, vg_json_get_str(affinity, "podAntiAffinity"), labels);
+        err = follow_terms(a, vg_json_get_str(affinity, "podAntiAffinity"), &labels);
     if (spread)
         VG_JSON_FOREACH_ITEM (it, spread)
             if (err == 0)
-                err = follow(a, it, labels);
+                err = follow(a, it, &labels);
+    vg_json_lookup_done(&labels);
     return err;
 }
 
