@@ -44,7 +44,7 @@ static int write_protobuf_bookmark(struct vg_watch_call *w, const struct vg_fram
     static const struct vg_slice head = VG_SLICE_LIT("{\"type\":\"BOOKMARK\",\"object\":");
     VG_AUTO(buf) json = {0};
     VG_AUTO(buf) body = {0};
-    struct vg_obj_splice s;
+    struct vg_obj_splice s = {.n = 0};
     bool is_other = w->form >= VG_FORM_OTHER_VERSION;
     int r = is_other ? other_bookmark(w, f, &json) : vg_obj_splice_append(&json, &f->splice);
     struct vg_slice object = vg_buf_slice(&json);
@@ -147,7 +147,7 @@ static int write_protobuf_error(struct vg_api_call *call, bool is_without_length
 {
     VG_AUTO(buf) body = {0};
     struct vg_watch_call w = {.call = call, .is_without_length = is_without_length};
-    struct vg_obj_splice s;
+    struct vg_obj_splice s = {.n = 0};
     int r = vg_protobuf_of_json(status, &body);
     if (r == 0)
         r = vg_protobuf_frame(&s, "ERROR", vg_buf_slice(&body));
