@@ -12,8 +12,8 @@
 #include "api_int.h"
 #include "base/alloc.h"
 #include "respond_int.h"
-#include "status_int.h"
 #include "server/schema/strconv.h"
+#include "status_int.h"
 
 /* ---- the process ---- */
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "object/quote.h"
-#include "status_int.h"
 #include "server/schema/strconv.h"
+#include "status_int.h"
 
 /* ---- parsing ---- */
 

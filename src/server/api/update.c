@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-#include "status_int.h"
 #include "server/schema/strconv.h"
+#include "status_int.h"
 #include "json/equal.h"
 
 /* ---- checks ---- */

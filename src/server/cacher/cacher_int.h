@@ -24,7 +24,7 @@ struct vg_watch_cache {
     struct vg_list touched;     /* link while it is */
     _Atomic uint64_t digests, digest_failures;
     _Atomic uint64_t object_bytes; /* of the values in the tree; the feed writes it */
-    struct vg_mutex mu; /* rank CACHE: all below; the feed alone changes them */
+    struct vg_mutex mu;            /* rank CACHE: all below; the feed alone changes them */
     struct vg_history history;
     uint64_t published; /* changes below this sequence may be read */
     struct vg_root *root, *trigger_root;
