@@ -177,7 +177,7 @@ static int64_t template_generation(const struct vg_json *obj)
 static int prepare_daemon_set(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
 {
     int64_t n = template_generation(old ? old : obj);
-    struct vg_json *notes, text;
+    struct vg_json *notes = NULL, own, text = vg_json_null();
     struct vg_slice digits;
     (void)vg_prepare_template(a, obj, old);
     if (old && vg_json_equal(vg_json_at_path(obj, "spec.template"),
@@ -190,8 +190,11 @@ static int prepare_daemon_set(struct vg_arena *a, struct vg_json *obj, const str
         err = vg_default_object(a, vg_json_get_str(obj, "metadata"), "annotations", &notes);
     /* The annotations are still those of the body, which must stay as it is. */
     if (err == 0)
-        err = vg_json_clone(a, notes, notes);
-    return err < 0 ? err : vg_json_object_set(a, notes, TEMPLATE_GENERATION, text);
+        err = vg_json_clone(a, notes, &own);
+    if (err < 0)
+        return err;
+    *notes = own;
+    return vg_json_object_set(a, notes, TEMPLATE_GENERATION, text);
 }
 
 static void check_daemon_rolling(struct vg_check *c, const struct vg_at *rolling)
