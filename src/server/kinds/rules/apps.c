@@ -1,7 +1,6 @@
 /* apps.c - the rules of Deployment, ReplicaSet, DaemonSet and ControllerRevision.
  * Not here: pods that an older server took with an invalid template stay invalid at an update; the
  * annotation that asks a deployment to roll back. */
-#include "defaults.h"
 #include "pod.h"
 #include "rules.h"
 #include "workload.h"
@@ -177,8 +176,10 @@ static int64_t template_generation(const struct vg_json *obj)
 static int prepare_daemon_set(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
 {
     int64_t n = template_generation(old ? old : obj);
-    struct vg_json *notes = NULL, own, text = vg_json_null();
-    struct vg_slice digits;
+    struct vg_json *meta = vg_json_get_str(obj, "metadata");
+    const struct vg_json *given = vg_json_get_str(meta, "annotations");
+    struct vg_json notes = vg_json_object(), text = vg_json_null();
+    struct vg_slice digits = {0};
     (void)vg_prepare_template(a, obj, old);
     if (old && vg_json_equal(vg_json_at_path(obj, "spec.template"),
                              vg_json_at_path(old, "spec.template")) != 1)
@@ -186,15 +187,12 @@ static int prepare_daemon_set(struct vg_arena *a, struct vg_json *obj, const str
     int err = vg_arena_printf(a, &digits, "%lld", (long long)n);
     if (err == 0)
         err = vg_json_make_string(a, digits, &text);
+    /* Those that are given are still the body's, which must stay as it is. */
+    if (err == 0 && vg_json_is(given, VG_JSON_OBJECT))
+        err = vg_json_clone(a, given, &notes);
     if (err == 0)
-        err = vg_default_object(a, vg_json_get_str(obj, "metadata"), "annotations", &notes);
-    /* The annotations are still those of the body, which must stay as it is. */
-    if (err == 0)
-        err = vg_json_clone(a, notes, &own);
-    if (err < 0)
-        return err;
-    *notes = own;
-    return vg_json_object_set(a, notes, TEMPLATE_GENERATION, text);
+        err = vg_json_object_set(a, &notes, TEMPLATE_GENERATION, text);
+    return err < 0 ? err : vg_json_object_set(a, meta, VG_SLICE_LIT("annotations"), notes);
 }
 
 static void check_daemon_rolling(struct vg_check *c, const struct vg_at *rolling)
