@@ -73,6 +73,11 @@ static struct run longest(struct diff *d, uint32_t alo, uint32_t ahi, uint32_t b
     return best;
 }
 
+static bool ends_at(const struct run *r, uint32_t a, uint32_t b)
+{
+    return r->a + r->n == a && r->b + r->n == b;
+}
+
 /* In order; each call finds at least one line or ends, so depth is bounded by the lines. */
 static void find_runs(struct diff *d, uint32_t alo, uint32_t ahi, uint32_t blo, uint32_t bhi)
 {
@@ -81,9 +86,8 @@ static void find_runs(struct diff *d, uint32_t alo, uint32_t ahi, uint32_t blo, 
         return;
     if (alo < r.a && blo < r.b)
         find_runs(d, alo, r.a, blo, r.b);
-    struct run *last = d->n ? &d->runs[d->n - 1] : NULL;
-    if (last && last->a + last->n == r.a && last->b + last->n == r.b)
-        last->n += r.n;
+    if (d->n && ends_at(&d->runs[d->n - 1], r.a, r.b))
+        d->runs[d->n - 1].n += r.n;
     else
         d->runs[d->n++] = r;
     if (r.a + r.n < ahi && r.b + r.n < bhi)
@@ -175,8 +179,7 @@ static int diff_texts(struct vg_buf *out, struct vg_arena *arena, struct vg_slic
     if (!d.here || !d.before || !d.runs)
         return -ENOMEM;
     find_runs(&d, 0, d.a.n, 0, d.b.n);
-    const struct run *last = d.n ? &d.runs[d.n - 1] : NULL;
-    if (!last || last->a + last->n < d.a.n || last->b + last->n < d.b.n)
+    if (d.n == 0 || !ends_at(&d.runs[d.n - 1], d.a.n, d.b.n))
         d.runs[d.n++] = (struct run){d.a.n, d.b.n, 0};
     return put(out, &d);
 }
