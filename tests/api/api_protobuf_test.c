@@ -164,6 +164,30 @@ static void lists_are_what_json_says(void **state)
     expect_same(CONFIGS);
 }
 
+/* Above the cap what is kept and what is not stand in one list. */
+static void lists_go_on_where_nothing_more_is_kept(void **state)
+{
+    (void)state;
+    enum { BYTES = 900000 };
+    unsigned n = VG_PROTOBUF_KEPT_MAX / BYTES + 4;
+    make_configs(n, BYTES);
+    for (int i = 0; i < 2; i++) {
+        get(CONFIGS, ACCEPT);
+        assert_true(vg_protobuf_kept_bytes() <= VG_PROTOBUF_KEPT_MAX);
+        assert_true(vg_protobuf_kept_bytes() > VG_PROTOBUF_KEPT_MAX - 2 * BYTES);
+        unsigned seen = 0;
+        for (const char *at = json.p; (at = strstr(at, "\"name\":\"c-")); at++)
+            seen++;
+        assert_int_equal(seen, n);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "c-%05u", i);
+        vg_adrv_delete(&d, "", "configmaps", "default", name);
+    }
+    expect_same(CONFIGS);
+}
+
 /* Kinds without a cache are read from storage, page by page, and twice. */
 static void lists_of_storage_are_what_json_says(void **state)
 {
@@ -228,6 +252,31 @@ static void watches_have_frames_of_what_get_says(void **state)
     (void)next(&s, "DELETED");
     snprintf(text, sizeof text, "\"resourceVersion\":\"%llu\"", (unsigned long long)rev);
     assert_non_null(strstr(json.p, text));
+    vg_stream_close(&s);
+}
+
+/* One event in a message of bytes, without the length. */
+static void a_web_socket_has_events_without_their_length(void **state)
+{
+    (void)state;
+    struct vg_stream s;
+    make_configs(1, 200);
+    vg_stream_open(&d, CONFIGS "?watch=1",
+                   ACCEPT "Connection: Upgrade\r\nUpgrade: websocket\r\nOrigin: http://x\r\n"
+                          "Sec-WebSocket-Version: 13\r\n"
+                          "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+                   &s);
+    assert_int_equal(s.status, 101);
+    while (s.in.n < 4 ||
+           s.in.n < 4 + ((size_t)(unsigned char)s.in.p[2] << 8 | (unsigned char)s.in.p[3]))
+        assert_true(vg_stream_receive(&s));
+    assert_int_equal((unsigned char)s.in.p[0], 0x82); /* a whole message of bytes */
+    assert_int_equal((unsigned char)s.in.p[1], 126);  /* with a length of two bytes */
+    struct vg_slice type, body, frame = {s.in.p + 4, s.in.n - 4};
+    vg_proto_client_event(frame, &type, &body);
+    assert_true(vg_slice_eq(type, VG_SLICE_LIT("ADDED")));
+    ask("GET", CONFIGS "/c-00000", ACCEPT, none);
+    assert_true(vg_slice_eq(body, vg_buf_slice(&reply.body)));
     vg_stream_close(&s);
 }
 
@@ -351,7 +400,9 @@ int main(int argc, char **argv)
         TEST(discovery_is_what_json_says),
         TEST(lists_are_what_json_says),
         TEST(lists_of_storage_are_what_json_says),
+        TEST(lists_go_on_where_nothing_more_is_kept),
         TEST(watches_have_frames_of_what_get_says),
+        TEST(a_web_socket_has_events_without_their_length),
         TEST(errors_of_watches_are_frames),
         TEST(bodies_are_read),
         TEST(a_pod_is_bound_evicted_and_shown),

@@ -187,6 +187,11 @@ const char *vg_stream_line(struct vg_stream *s)
     return s->line.p;
 }
 
+bool vg_stream_receive(struct vg_stream *s)
+{
+    return receive(s);
+}
+
 bool vg_stream_frame(struct vg_stream *s, struct vg_slice *ret)
 {
     size_t n = 0;

@@ -121,6 +121,8 @@ bool vg_stream_try(struct vg_adrv *d, const char *target, const char *headers,
 const char *vg_stream_line(struct vg_stream *s);
 /* The next frame of protobuf without its length; false at the end of the stream. Likewise. */
 bool vg_stream_frame(struct vg_stream *s, struct vg_slice *ret);
+/* More bytes as they came, into s->in; false at the end. For what is no HTTP any more. */
+bool vg_stream_receive(struct vg_stream *s);
 void vg_stream_close(struct vg_stream *s);
 
 #endif

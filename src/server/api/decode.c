@@ -21,98 +21,11 @@ static const char *const other_kinds[] = {"List",          "Status",        "Del
                                           "PatchOptions",  "GetOptions",    "ListOptions",
                                           "Binding",       "APIGroup",      "SerializedReference"};
 
-#define UNKNOWN_FORMAT                                                                             \
-    "the body of the request was in an unknown format - accepted media types include: "            \
-    "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 /* 64 MiB: what the tree of a protobuf body may take. Two bytes can stand for an object with several
  * members; bodies of real objects need 10 to 20 times their size. */
 #define PROTOBUF_TREE_MAX ((size_t)64 << 20)
 /* Bytes of a body that are shown when it is not understood. */
 #define SUMMARY_MAX 30u
-
-/* ---- Content-Type ---- */
-
-static bool is_token(struct vg_slice s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] <= ' ' || s.p[i] >= 0x7f || strchr("()<>@,;:\\\"/[]?=", s.p[i]))
-            return false;
-    return s.n > 0;
-}
-
-static struct vg_slice trim(struct vg_slice s)
-{
-    while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
-        s = vg_slice(s.p + 1, s.n - 1);
-    while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-        s.n--;
-    return s;
-}
-
-/* Up to `c`, which is dropped; *rest is what follows. */
-static struct vg_slice cut(struct vg_slice *rest, char c)
-{
-    const char *at = rest->n ? memchr(rest->p, c, rest->n) : NULL;
-    size_t n = at ? (size_t)(at - rest->p) : rest->n;
-    struct vg_slice head = vg_slice(rest->p, n);
-    size_t used = at ? n + 1 : n;
-    *rest = vg_slice(rest->p + used, rest->n - used);
-    return head;
-}
-
-/* name=token or name="text"; a trailing semicolon is harmless. */
-static bool is_parameter(struct vg_slice s)
-{
-    struct vg_slice value = s, name = trim(cut(&value, '='));
-    value = trim(value);
-    bool is_quoted = value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"';
-    return is_token(name) && (is_quoted || is_token(value));
-}
-
-bool vg_media_type_parse(struct vg_slice text, char buf[VG_MEDIA_TYPE_MAX], struct vg_slice *ret)
-{
-    struct vg_slice rest = text, type = trim(cut(&rest, ';')), sub = type;
-    struct vg_slice main = cut(&sub, '/');
-    if (!is_token(main) || !is_token(sub) || type.n >= VG_MEDIA_TYPE_MAX)
-        return false;
-    while (rest.n) {
-        struct vg_slice p = trim(cut(&rest, ';'));
-        if (p.n == 0 ? rest.n > 0 : !is_parameter(p))
-            return false;
-    }
-    for (size_t i = 0; i < type.n; i++)
-        buf[i] = (char)(type.p[i] >= 'A' && type.p[i] <= 'Z' ? type.p[i] + 32 : type.p[i]);
-    *ret = vg_slice(buf, type.n);
-    return true;
-}
-
-static int find_format(const struct vg_http_exchange *x, enum vg_body_format *ret)
-{
-    char buf[VG_MEDIA_TYPE_MAX];
-    struct vg_slice text = vg_http_field(x, "content-type"), type;
-    *ret = VG_BODY_JSON;
-    if (text.n == 0)
-        return 0;
-    if (!vg_media_type_parse(text, buf, &type))
-        return VIGIL_E_UNSUPPORTED;
-    if (vg_slice_eq(type, VG_SLICE_LIT("application/json")))
-        return 0;
-    *ret = VG_BODY_YAML;
-    if (vg_slice_eq(type, VG_SLICE_LIT("application/yaml")))
-        return 0;
-    *ret = VG_BODY_PROTOBUF;
-    bool is_known = vg_slice_eq(type, VG_SLICE_LIT("application/vnd.kubernetes.protobuf"));
-    return is_known ? 0 : VIGIL_E_UNSUPPORTED;
-}
-
-int vg_body_format(struct vg_api_call *call, enum vg_body_format *ret,
-                   struct vg_api_status *ret_status)
-{
-    if (find_format(call->x, ret) == 0)
-        return 0;
-    vg_status_unsupported_media(&call->ask->arena, ret_status, UNKNOWN_FORMAT);
-    return VIGIL_E_INVALID;
-}
 
 /* ---- texts to trees ---- */
 
@@ -204,7 +117,7 @@ int vg_body_type_meta(const struct vg_json *root, struct vg_slice *ret_kind,
     if (err < 0)
         return err;
     struct vg_slice rest = *ret_api_version;
-    (void)cut(&rest, '/');
+    (void)vg_cut(&rest, '/');
     if (rest.n && memchr(rest.p, '/', rest.n))
         return vg_fail(reterr_status, VIGIL_E_INVALID, "unexpected GroupVersion string: %.*s",
                        VG_SLICE_ARG(*ret_api_version));
@@ -229,7 +142,7 @@ static void split_api_version(struct vg_slice text, struct vg_slice *ret_group,
 {
     bool has_group = text.n && memchr(text.p, '/', text.n);
     *ret_version = text;
-    *ret_group = has_group ? cut(ret_version, '/') : VG_SLICE_LIT("");
+    *ret_group = has_group ? vg_cut(ret_version, '/') : VG_SLICE_LIT("");
 }
 
 static bool is_kind(struct vg_slice group, struct vg_slice version, struct vg_slice kind)
@@ -252,7 +165,7 @@ static bool is_kind(struct vg_slice group, struct vg_slice version, struct vg_sl
 static struct vg_slice package_of(const char *group)
 {
     struct vg_slice rest = vg_slice_str(*group ? group : "core");
-    return cut(&rest, '.');
+    return vg_cut(&rest, '.');
 }
 
 /* Is this the type that is wanted? Empty parts are taken as such. */

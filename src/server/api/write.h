@@ -41,7 +41,7 @@ VG_CHECK int vg_delete_opts_read(struct vg_api_call *call, struct vg_delete_opts
 VG_CHECK int vg_delete_opts_of(struct vg_api_call *call, const struct vg_json *root,
                                struct vg_delete_opts *ret, struct vg_api_status *ret_status);
 
-/* ---- bodies (decode.c) ---- */
+/* ---- bodies (decode.c, content_type.c) ---- */
 
 struct vg_body_type {
     const char *group, *version, *kind;
@@ -80,6 +80,8 @@ struct vg_schema_type;
 VG_CHECK int vg_body_of_protobuf(struct vg_arena *a, const struct vg_proto_envelope *x,
                                  const struct vg_schema_type *type, struct vg_json **ret,
                                  struct vg_status *reterr_status);
+/* Cut off what stands before the first c, which is dropped; *rest is what follows, or empty. */
+struct vg_slice vg_cut(struct vg_slice *rest, char c);
 /* The type and subtype of a Content-Type without parameters, lower case, in buf. False: malformed.
  */
 #define VG_MEDIA_TYPE_MAX 128u

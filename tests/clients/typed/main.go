@@ -239,7 +239,7 @@ func writer(cs kubernetes.Interface, id int, seed int64, writes int) {
 			_, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: named(name)}, metav1.CreateOptions{})
 		case 1:
 			_, err = maps.Update(ctx, &corev1.ConfigMap{ObjectMeta: named(name),
-				Data: map[string]string{"k": strings.Repeat("x", r.Intn(3000))}}, metav1.UpdateOptions{})
+				Data: map[string]string{"k": strings.Repeat("x", r.Intn(16000))}}, metav1.UpdateOptions{})
 		case 2:
 			err = maps.Delete(ctx, name, metav1.DeleteOptions{})
 		case 3:
