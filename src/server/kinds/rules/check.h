@@ -69,7 +69,7 @@ static inline bool vg_at_is_set(const struct vg_at *at)
 /* Items of a list, or members of a map or object; 0 when absent. */
 static inline size_t vg_at_n(const struct vg_at *at)
 {
-    bool is_container = vg_json_is(at->v, VG_JSON_ARRAY) || vg_json_is(at->v, VG_JSON_OBJECT);
+    bool is_container = at->v && (at->v->type == VG_JSON_ARRAY || at->v->type == VG_JSON_OBJECT);
     return is_container ? at->v->n : 0;
 }
 static inline struct vg_slice vg_at_text(const struct vg_at *at)

@@ -73,7 +73,7 @@ static int name_from(struct vg_arena *a, struct vg_json *names, const char *memb
 static int default_stored(struct vg_arena *a, struct vg_json *v)
 {
     const struct vg_json *versions = vg_json_get_str(vg_json_get_str(v, "spec"), "versions");
-    struct vg_json *status, list = vg_json_array();
+    struct vg_json *status = NULL, list = vg_json_array();
     const struct vg_json *stored = vg_json_get_str(vg_json_get_str(v, "status"), "storedVersions");
     if ((stored && stored->n) || !versions)
         return 0;
@@ -91,7 +91,7 @@ static int default_stored(struct vg_arena *a, struct vg_json *v)
 
 int vg_default_custom_resource_definition(struct vg_arena *a, struct vg_json *v)
 {
-    struct vg_json *spec, *names;
+    struct vg_json *spec = NULL, *names = NULL;
     int err = vg_default_object(a, v, "spec", &spec);
     if (err == 0)
         err = vg_default_object(a, spec, "names", &names);
