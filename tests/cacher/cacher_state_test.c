@@ -286,6 +286,65 @@ static void one_body_is_made_per_event_form_and_content(void **state)
     }
 }
 
+/* Form 1 is kept, once somebody asked for it as part of a state. */
+static bool is_kept;
+
+static struct vg_slice kept_form(void *arg, uint32_t form, const struct vg_rec *rec, bool again)
+{
+    (void)arg;
+    (void)rec;
+    is_kept |= form == 1 && again;
+    return is_kept ? VG_SLICE_LIT("{\"kept\":true}") : VG_SLICE_LIT("");
+}
+
+static int frame_form(void *arg, uint32_t form, enum vg_obj_change change, struct vg_slice body,
+                      struct vg_obj_splice *ret)
+{
+    (void)arg;
+    (void)form;
+    vg_obj_splice_frame_of(ret, change, body);
+    ret->v[0] = VG_SLICE_LIT("<");
+    ret->v[2] = VG_SLICE_LIT(">\n");
+    return 0;
+}
+
+/* Not so an object that is gone: it is shown at another revision than its own. */
+static void what_is_kept_with_a_record_is_told_as_it_is(void **state)
+{
+    (void)state;
+    struct vg_csink live, begun;
+    struct vg_pod pod = {.ns = "a", .name = "p"};
+    is_kept = false;
+    vg_cdrv_open(&d, &(struct vg_cdrv_opts){.cacher = {.make_form = make_form,
+                                                       .kept_form = kept_form,
+                                                       .frame_form = frame_form}});
+    vg_csink_init(&live);
+    vg_csink_init(&begun);
+    vg_cdrv_watch(&d, &live, vg_cdrv_predicate(KIND_PODS, NULL, NULL, NULL, NULL),
+                  (struct vg_cache_watch_opts){.start = VG_WATCH_NOW, .form = 1});
+    vg_cdrv_turn_ports(&d);
+    vg_cdrv_put(&d, KIND_PODS, &pod);
+    vg_cdrv_sync(&d);
+    assert_int_equal(live.n, 1);
+    assert_string_equal(live.frames[0],
+                        "<{\"form\":1,\"name\":\"p\",\"resourceVersion\":\"2\"}>\n");
+    assert_false(is_kept);
+    vg_cdrv_watch(&d, &begun, vg_cdrv_predicate(KIND_PODS, NULL, NULL, NULL, NULL),
+                  (struct vg_cache_watch_opts){.start = VG_WATCH_STATE, .form = 1});
+    vg_cdrv_turn_ports(&d);
+    assert_int_equal(begun.n, 1);
+    assert_string_equal(begun.frames[0], "<{\"kept\":true}>\n");
+    vg_cdrv_put(&d, KIND_PODS, &pod);
+    vg_cdrv_delete(&d, KIND_PODS, "a", "p");
+    vg_cdrv_sync(&d);
+    assert_int_equal(live.n, 3);
+    assert_string_equal(live.frames[1], "<{\"kept\":true}>\n");
+    assert_string_equal(live.frames[2],
+                        "<{\"form\":1,\"name\":\"p\",\"resourceVersion\":\"4\"}>\n");
+    vg_csink_done(&live);
+    vg_csink_done(&begun);
+}
+
 /* The other port comes for the form while it is being made. */
 static int make_form_slowly(void *arg, uint32_t form, const struct vg_rec *rec, vg_rev rev,
                             struct vg_buf *out)
@@ -358,6 +417,7 @@ int main(void)
         TEST(an_older_revision_is_read_exactly),
         TEST(a_wait_ends_when_the_cache_is_fresh_or_time_is_up),
         TEST(one_body_is_made_per_event_form_and_content),
+        TEST(what_is_kept_with_a_record_is_told_as_it_is),
         TEST(a_form_that_is_being_made_is_waited_for_without_holding_the_loop),
         TEST(forms_beyond_the_budget_are_made_for_each),
     };
