@@ -184,8 +184,11 @@ def row_11_slow_lists_are_traced_and_running_watches_counted(p):
     # A list of what is not there yet waits three seconds: its line must tell the steps.
     future = rv(p.create("a")) + 100000
     assert p.ask("GET", f"{p.path}?resourceVersion={future}&resourceVersionMatch=NotOlderThan")[0] == 504
-    wait_for("the trace", lambda: re.search(
-        rf"slow_request verb=LIST .*{future}.* first_byte_ms=\d", p.server.process.stderr()))
+    trace = wait_for("the trace", lambda: re.search(
+        rf"slow_request verb=LIST .*{future}.* ms=([\d.]+) body_ms=([\d.]+) first_byte_ms=([\d.]+) send_ms=([\d.]+)",
+        p.server.process.stderr()))
+    whole, *steps = map(float, trace.groups())
+    assert sum(steps) <= whole + 1, trace.group(0)
     before = metric(p, "apiserver_longrunning_requests", verb="WATCH", resource="configmaps")
     watches = [p.watch() for _ in range(5)]
     now = metric(p, "apiserver_longrunning_requests", verb="WATCH", resource="configmaps")

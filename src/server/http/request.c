@@ -53,6 +53,7 @@ static struct vg_request_text *text_new(struct vg_slice raw)
     t->ask = (struct vg_api_ask){.target = &t->target};
     vg_arena_init(&t->ask.arena, 0, 0);
     memset(&t->target, 0, sizeof t->target);
+    t->complete_ns = t->first_byte_ns = 0;
     memcpy(t->bytes, raw.p, raw.n);
     t->raw = vg_slice(t->bytes, raw.n);
     return t;
