@@ -284,7 +284,7 @@ static const struct vg_json *recorded_event(const struct vg_json *frame)
     if (!text.n)
         return frame;
     char *bytes = vg_arena_alloc(&arena, text.n, 1);
-    size_t n;
+    size_t n = 0;
     assert_true(bytes && vg_base64_decode(text, bytes, &n));
     vg_proto_client_event_json(vg_slice(bytes, n), &json);
     return parse(vg_buf_slice(&json));
