@@ -91,7 +91,7 @@ static int read_dry_run(struct reader *r, const struct vg_json *v)
 static int check_type(struct reader *r, const struct vg_json *root)
 {
     struct vg_slice kind, api_version;
-    if (root->type == VG_JSON_NULL)
+    if (!root || root->type == VG_JSON_NULL)
         return 0;
     int err = vg_body_type_meta(root, &kind, &api_version, &r->why);
     if (err < 0 || kind.n == 0 || vg_slice_eq(kind, VG_SLICE_LIT("DeleteOptions")))

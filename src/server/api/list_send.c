@@ -347,7 +347,7 @@ static void send_small_text(struct vg_lister *l)
     int r = vg_buf_append_slice(&json, l->head);
     while (r == 0 && (rec = next_item(l, &visits))) {
         struct vg_obj_splice s;
-        struct vg_rec *own;
+        struct vg_rec *own = NULL;
         if (l->n_sent++)
             r = vg_buf_append_byte(&json, ',');
         if (r == 0)

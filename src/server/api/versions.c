@@ -43,7 +43,7 @@ int vg_version_rec(const struct vg_kind *kind, const struct vg_rec *rec, struct 
     }
     VG_AUTO(obj_sealed) sealed;
     vg_obj_sealed_init(&sealed);
-    struct vg_rec *made;
+    struct vg_rec *made = NULL;
     int err = vg_version_seal(kind, vg_rec_value(rec), &sealed);
     if (err == 0)
         err = vg_rec_new(VG_REC_PUT, vg_rec_key(rec), vg_buf_slice(&sealed.header),

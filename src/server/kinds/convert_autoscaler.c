@@ -124,7 +124,7 @@ static int convert_metrics(struct vg_arena *a, bool is_status, bool is_v2,
     int err = 0;
     *ret = vg_json_array();
     VG_JSON_FOREACH_ITEM (it, some(list)) {
-        struct vg_json made;
+        struct vg_json made = vg_json_null();
         if (err == 0)
             err = convert_metric(a, table, n, is_v2, it, &made);
         if (err == 0)
@@ -215,7 +215,7 @@ static int rename_keys(struct vg_arena *a, const struct vg_json *from, size_t to
     }
     *ret = from->type == VG_JSON_OBJECT ? vg_json_object() : *from;
     VG_JSON_FOREACH_MEMBER (m, from) {
-        struct vg_json made;
+        struct vg_json made = vg_json_null();
         if (err < 0 || m->value.type == VG_JSON_NULL)
             continue;
         err = rename_keys(a, &m->value, to, &made);

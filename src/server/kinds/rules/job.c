@@ -40,7 +40,7 @@ static int select_by_uid(struct vg_arena *a, struct vg_json *obj, struct vg_json
 {
     const struct vg_json *uid = vg_json_at_path(obj, "metadata.uid");
     const struct vg_json *name = vg_json_at_path(obj, "metadata.name");
-    struct vg_json *template, *meta, *labels = NULL, *selector, *match = NULL;
+    struct vg_json *template = NULL, *meta = NULL, *labels = NULL, *selector = NULL, *match = NULL;
     int err = vg_default_object(a, spec, "template", &template);
     if (err == 0)
         err = vg_default_object(a, template, "metadata", &meta);
