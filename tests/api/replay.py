@@ -32,10 +32,10 @@ AGREE_MIN = 3740
 SKIPPED = 77
 # Differences that are expected for now, and what will end them.
 CATEGORIES = {
-    "schema-types": "types of fields below metadata are not known without schemas",
-    "schema-validation": "values of fields below metadata are not checked without schemas",
-    "schema-defaults": "defaults and the order of lists come with the schemas",
-    "schema-unknown": "unknown fields below the top level are not known without schemas",
+    "schema-types": "a wrong type that is told in other words",
+    "schema-validation": "a rule that is not covered (docs/kinds.md), most of them in CEL",
+    "schema-defaults": "a value that admission or another component sets",
+    "schema-unknown": "an unknown or repeated field in an object that differs otherwise",
     "managed-fields": "nobody owns fields yet: managedFields are neither kept nor shown",
     "apply": "server-side apply is not served yet",
     "tables": "Table answers are not served yet",

@@ -19,9 +19,7 @@ from replay import SKIPPED, Client, clean_up, make_namespace, normal
 # What is not built yet, and what it is that differs.
 EXPECTED = {
     "core_v1_Service": "addresses and node ports are allocated by a later version",
-    "apiextensions.k8s.io_v1_CustomResourceDefinition": "not served",
     "certificates.k8s.io_v1_CertificateSigningRequest": "the test's server knows no groups",
-    "apiregistration.k8s.io_v1_APIService": "its availability is found out by the aggregator",
 }
 
 

@@ -1,5 +1,6 @@
 /* disk_shim.c - see disk_shim.h: counting, failing and recording; disk_calls.c is what catches the
- * calls. Files are known by device and inode, so descriptors need no book-keeping. */
+ * calls. Files are known by device and inode, so descriptors need no book-keeping. One long
+ * file, because every part works on the one table of files under the one lock. */
 #include "disk_shim_int.h"
 
 #include <errno.h>

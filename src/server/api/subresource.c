@@ -1,6 +1,6 @@
 /* subresource.c - what is posted to an object rather than put into it: bindings and evictions.
- * A binding says once on which node a pod runs. An eviction is a deletion that budgets of
- * disruption may refuse; no such budgets are served, so none does. */
+ * A binding says once on which node a pod runs. An eviction is a deletion; budgets of
+ * disruption are stored and not asked yet. */
 #include <errno.h>
 
 #include "delete.h"

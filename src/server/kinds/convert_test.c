@@ -1,7 +1,8 @@
 /* convert_test.c - conversions against tests/kinds/conversions.jsonl.
  * A line is {"name", "group", "version", "resource", "stored", "served"}: an object as it is stored
  * and as that kind shows it, in the order that is printed. "way" is "from" or "to" where only one
- * of the directions gives the other one exactly. What is there was asked of a real server. */
+ * of the directions gives the other one exactly. Three of the autoscalers are as a real server gave
+ * them; the others follow from the original's rules. */
 #include "convert.h"
 #include "server/schema/decode.h"
 #include "test_support.h"

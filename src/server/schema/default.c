@@ -68,13 +68,36 @@ static bool is_given(const struct vg_schema_field *f, const struct vg_json *v)
     return is_pointer ? is_set(vg_json_get_str(v, f->name)) : vg_default_has(v, f->name);
 }
 
+/* A plain constant needs no parser: most are texts and numbers, and a create sets a dozen. False:
+ * it is more than that. */
+static bool plain_constant(struct vg_slice text, struct vg_json *ret)
+{
+    char c = text.p[0];
+    if (c == '"' && !memchr(text.p, '\\', text.n))
+        *ret = vg_json_string_ref(vg_slice(text.p + 1, text.n - 2));
+    else if (c >= '0' && c <= '9')
+        *ret = (struct vg_json){.type = VG_JSON_NUMBER,
+                                .flags = VG_JSON_INTEGER,
+                                .n = (uint32_t)text.n,
+                                .text = text.p};
+    else if (c == 't' || c == 'f')
+        *ret = vg_json_bool(c == 't');
+    else if (text.n == 2 && c == '{')
+        *ret = vg_json_object();
+    else
+        return false;
+    return true;
+}
+
 static int set_constant(struct vg_arena *a, const struct vg_schema_field *f, struct vg_json *v)
 {
-    struct vg_json *value;
+    struct vg_json plain, *value = &plain;
+    struct vg_slice text = vg_slice_str(f->more->def);
     if (is_given(f, v))
         return 0;
-    int err = vg_json_parse(a, vg_slice_str(f->more->def), NULL, &value, NULL);
-    return err < 0 ? -ENOMEM : vg_json_object_set(a, v, vg_slice(f->name, f->name_n), *value);
+    if (!plain_constant(text, &plain) && vg_json_parse(a, text, NULL, &value, NULL) < 0)
+        return -ENOMEM;
+    return vg_json_object_set(a, v, vg_slice(f->name, f->name_n), *value);
 }
 
 /* A struct that is no pointer is always there, and its defaults with it. */

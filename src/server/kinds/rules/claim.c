@@ -4,28 +4,9 @@
 #include "resources.h"
 #include "json/equal.h"
 
-#define DRIVER_NAME_MAX 63u
-
 static const char *const access_modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce",
                                            "ReadWriteOncePod", NULL};
 static const char *const volume_modes[] = {"Block", "Filesystem", NULL};
-
-void vg_check_csi_driver(struct vg_check *c, const struct vg_at *at)
-{
-    struct vg_slice s = vg_at_text(at);
-    struct vg_name_reasons why = {0};
-    if (!vg_check_given(c, at))
-        return;
-    if (s.n > DRIVER_NAME_MAX)
-        vg_too_long(c, at, DRIVER_NAME_MAX);
-    char *low = vg_arena_copy(c->arena, s.p, s.n);
-    for (size_t i = 0; low && i < s.n; i++)
-        low[i] = (char)(low[i] >= 'A' && low[i] <= 'Z' ? low[i] + 32 : low[i]);
-    if (!low)
-        c->errors->failed = true;
-    else if (!vg_validate_dns1123_subdomain(vg_slice(low, s.n), VG_NAME_CHARACTERS, &why))
-        (void)vg_check_reasons(c, at, &why);
-}
 
 void vg_check_access_modes(struct vg_check *c, const struct vg_at *modes)
 {

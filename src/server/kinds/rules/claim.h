@@ -11,7 +11,5 @@ void vg_check_claim_spec(struct vg_check *c, const struct vg_at *spec);
 void vg_check_access_modes(struct vg_check *c, const struct vg_at *modes);
 /* metadata with nothing but labels and annotations, and a spec. */
 void vg_check_claim_template(struct vg_check *c, const struct vg_at *at);
-/* The name of a driver. */
-void vg_check_csi_driver(struct vg_check *c, const struct vg_at *at);
 
 #endif

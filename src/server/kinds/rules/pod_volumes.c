@@ -1,5 +1,6 @@
 /* pod_volumes.c - volumes of a pod: one source each, of a kind that is checked by its function. */
 #include "pod_int.h"
+#include "storage.h"
 
 #define ISCSI_NAME_MAX 64u
 
@@ -88,7 +89,7 @@ static void check_csi(struct vg_pod *p, const struct vg_at *at)
     struct vg_at driver = vg_at(at, "driver"), ref = vg_at(at, "nodePublishSecretRef");
     struct vg_at name = vg_at(&ref, "name");
     struct vg_at blamed = vg_at_of(at, "name", name.v);
-    vg_check_csi_driver(p->c, &driver);
+    vg_check_csi_driver_name(p->c, &driver);
     if (!vg_at_is_set(&ref))
         return;
     if (vg_at_text(&name).n == 0)

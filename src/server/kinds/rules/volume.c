@@ -7,6 +7,7 @@
 #include "pod.h"
 #include "resources.h"
 #include "rules.h"
+#include "storage.h"
 #include "json/equal.h"
 
 #define ISCSI_NAME_MAX 64u
@@ -32,7 +33,7 @@ static void check_csi(struct vg_check *c, const struct vg_at *at)
     static const char *const secrets[] = {"controllerPublishSecretRef", "controllerExpandSecretRef",
                                           "nodePublishSecretRef", "nodeExpandSecretRef"};
     struct vg_at driver = vg_at(at, "driver"), handle = vg_at(at, "volumeHandle");
-    vg_check_csi_driver(c, &driver);
+    vg_check_csi_driver_name(c, &driver);
     (void)vg_check_given(c, &handle);
     for (size_t i = 0; i < VG_ARRAY_LEN(secrets); i++)
         check_secret(c, at, secrets[i]);
