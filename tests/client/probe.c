@@ -123,6 +123,9 @@ static bool read_commands(void)
     for (char *nl; (nl = memchr(buf, '\n', n));) {
         *nl = 0;
         obey(buf);
+        /* What was asked for is under way before the next command, though both came at once: a jump
+         * of the clock must find the request sent. */
+        vigil_client_step(client);
         n -= (size_t)(nl + 1 - buf);
         memmove(buf, nl + 1, n);
     }
