@@ -8,10 +8,11 @@ set -euo pipefail
 packages_of() {
     case $1 in
     build) echo cmake ninja-build gcc libc6-dev pkg-config libuv1-dev liblmdb-dev \
-        libssl-dev libnghttp2-dev node-llhttp libwslay-dev libisal-dev libyaml-dev libcurl4-openssl-dev python3 ;;
+        libssl-dev libnghttp2-dev node-llhttp libwslay-dev libisal-dev libyaml-dev libcurl4-openssl-dev \
+        libprotobuf-c-dev protobuf-c-compiler python3 ;;
     test) echo libcmocka-dev zlib1g-dev clang-14 libclang-rt-14-dev llvm-14 nghttp2-client openssl \
-        curl python3-venv iproute2 ;;
-    bench) echo g++ libjansson-dev libsimdjson-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler ;;
+        curl python3-venv iproute2 etcd-server ;;
+    bench) echo g++ libjansson-dev libsimdjson-dev libsqlite3-dev ;;
     lint) echo clang-tidy-14 clang-format-14 cppcheck ;;
     *)
         echo "setup: no group '$1'; groups are build, test, bench, lint" >&2
