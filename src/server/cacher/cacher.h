@@ -100,6 +100,9 @@ VG_CHECK int vg_cache_port_open(struct vg_cacher *c, struct vg_loop *loop,
 void vg_cache_port_close(struct vg_cache_port *p);
 /* End every watcher, bookmarks first where they are wanted. Thread: its loop. */
 void vg_cache_port_drain(struct vg_cache_port *p);
+/* Once woken, do not be woken again for so long: for who follows everything and is in no hurry.
+ * Thread: its loop. */
+void vg_cache_port_nap(struct vg_cache_port *p, uint64_t ms);
 vg_rev vg_cache_port_revision(const struct vg_cache_port *p); /* pulled so far */
 size_t vg_cache_port_watchers(const struct vg_cache_port *p);
 

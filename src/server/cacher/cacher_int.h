@@ -223,6 +223,8 @@ struct vg_cache_port {
     struct vg_list wheel[WHEEL_SLOTS + 1];
     uint64_t wheel_second; /* the last second that was turned */
     struct vg_timer tick;
+    struct vg_timer nap; /* armed: not wakeable until it is over */
+    uint64_t nap_ns;
     struct vg_rng rng;
     int64_t budget_ns;     /* below zero: the last step used more than there was */
     uint64_t budget_at_ns; /* when it was last filled */

@@ -104,6 +104,7 @@ static void json_frame(struct vg_told *t, enum vg_obj_change change)
     f->block = is_delete ? t->prev : t->rec;
     f->ref = ref_rec;
     f->unref = unref_rec;
+    f->change = change;
     t->has_frame[change] = true;
 }
 
@@ -178,6 +179,7 @@ int vg_told_frame(struct vg_cacher *c, struct vg_told *t, enum vg_obj_change cha
                   struct vg_frame *own, const struct vg_frame **ret_frame)
 {
     own->block = NULL;
+    own->change = VG_OBJ_NONE;
     if (form != 0) {
         *ret_frame = own;
         return form_frame(c, t, change, form, own);

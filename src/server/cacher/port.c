@@ -216,16 +216,34 @@ static void catch_up(struct vg_cache_port *p, bool had_live_work)
         vg_port_wake(p); /* the next turn may be an idle one */
 }
 
+/* Before the cursor is looked at. An exchange and no plain store: who publishes links the batch and
+ * then exchanges too, so either it finds us wakeable or we find its batch. */
+static void be_wakeable(struct vg_cache_port *p)
+{
+    atomic_exchange_explicit(&p->woken, false, memory_order_acq_rel);
+}
+
+static void on_nap_over(struct vg_timer *t)
+{
+    struct vg_cache_port *p = VG_CONTAINER_OF(t, struct vg_cache_port, nap);
+    be_wakeable(p);
+    if (vg_tail_has_next(&p->cursor) || !vg_list_is_empty(&p->behind))
+        vg_port_wake(p);
+}
+
 static void on_wake(struct vg_mail *mail)
 {
     struct vg_cache_port *p = VG_CONTAINER_OF(mail, struct vg_cache_port, wake_mail);
-    atomic_store_explicit(&p->woken, false, memory_order_release);
     if (p->is_closing) {
         struct vg_cacher *c = p->c;
         vg_free(p);
         vg_cacher_unref(c);
         return;
     }
+    if (p->nap_ns)
+        vg_timer_start(p->loop, &p->nap, p->nap_ns, on_nap_over);
+    else
+        be_wakeable(p);
     bool had_live_work = pull(p);
     serve_waits(p);
     catch_up(p, had_live_work);
@@ -399,6 +417,10 @@ void vg_cache_port_close(struct vg_cache_port *p)
     free_ended(p);
     vg_timer_stop(p->loop, &p->tick);
     vg_tail_unlisten(&p->c->tail, &p->listener);
+    if (p->nap.armed) { /* its mail has come */
+        vg_timer_stop(p->loop, &p->nap);
+        be_wakeable(p);
+    }
     vg_tail_close(&p->cursor);
     for (size_t i = 0; i < p->c->n_kinds; i++)
         done_kind(&p->kinds[i]);
@@ -409,6 +431,11 @@ void vg_cache_port_close(struct vg_cache_port *p)
         return; /* the mail on its way frees it */
     vg_free(p);
     vg_cacher_unref(c);
+}
+
+void vg_cache_port_nap(struct vg_cache_port *p, uint64_t ms)
+{
+    p->nap_ns = ms * VG_NS_PER_MS;
 }
 
 vg_rev vg_cache_port_revision(const struct vg_cache_port *p)

@@ -309,7 +309,8 @@ static void pump(struct watch *w)
 static void on_wake(struct vg_mail *mail)
 {
     struct watch *w = VG_CONTAINER_OF(mail, struct watch, wake_mail);
-    atomic_store_explicit(&w->woken, false, memory_order_release);
+    /* An exchange: see be_wakeable in the cacher's port. */
+    atomic_exchange_explicit(&w->woken, false, memory_order_acq_rel);
     pump(w);
     free_if_idle(w);
 }
