@@ -4,7 +4,8 @@
  * A codec does no I/O. It gets bytes by receive(), puts bytes into conn->out and says by
  * vg_conn_dirty() that there is something to do; at the end of the loop's turn the connection calls
  * fill(), sends what conn->out holds, and tells by sent() how much left. A connection without a
- * socket (vg_conn_new_detached) lets tests and fuzzers feed a codec and read conn->out.
+ * socket (vg_conn_new_detached) carries requests from within the process (inside.c), and lets tests
+ * and fuzzers feed a codec and read conn->out.
  *
  * Rules that keep callbacks simple:
  *   C1 nothing that a codec or a handler calls frees the connection, the codec or an exchange: ends
@@ -116,10 +117,11 @@ VG_CHECK int vg_h1_new(struct vg_conn *conn, struct vg_codec **ret_codec);
  * every byte from "PRI" on. */
 VG_CHECK int vg_h2_new(struct vg_conn *conn, struct vg_codec **ret_codec);
 
-/* ---- for tests and fuzzers ---- */
+/* ---- without a socket ---- */
 
-/* A connection without a socket; the codec is made by the caller and put into conn->codec. What a
- * socket would do: vg_conn_feed, then vg_conn_turn (which calls fill) and look at conn->out;
+/* A connection without a socket; the codec is made by the caller and put into conn->codec. fill()
+ * is called at the end of a turn in which it was dirty. What else a socket would do, for tests and
+ * fuzzers: vg_conn_feed, then vg_conn_turn (which calls fill) and look at conn->out;
  * vg_conn_took takes the first n bytes away and tells the codec. */
 VG_CHECK int vg_conn_new_detached(struct vg_http_server *s, struct vg_conn **ret_conn);
 void vg_conn_feed(struct vg_conn *conn, const char *p, size_t n); /* n 0: the end */

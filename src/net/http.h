@@ -45,6 +45,7 @@ struct vg_http_peer {
     char address[64]; /* "127.0.0.1:40312", "[::1]:40312" */
     bool is_tls;
     const struct vg_tls_identity *identity; /* verified client certificate (tls.h); NULL: none */
+    const char *inside; /* a part of this process (inside.h), by its name; NULL: from outside */
 };
 
 /* Borrowed from the exchange until vg_http_release_request or on_closed. */
