@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/http/authz.h"
+
 struct vg_adrv_loop {
     struct vg_adrv *d;
     struct vg_loop *loop;
@@ -30,7 +32,13 @@ struct request {
     char decoded[];
 };
 
-static const struct vg_api_user everybody = {.name = {"test", 4}};
+/* Whoever asks is the administrator of the recorded answers. */
+static const struct vg_slice admin_groups[] = {{"system:masters", 14},
+                                               {"system:authenticated", 20}};
+static const struct vg_api_user admin = {.name = {"admin", 5},
+                                         .uid = {"admin", 5},
+                                         .groups = admin_groups,
+                                         .n_groups = VG_ARRAY_LEN(admin_groups)};
 
 static struct vg_adrv_loop *loop_of(struct vg_adrv *d, struct vg_http_exchange *x)
 {
@@ -55,7 +63,42 @@ static void answer_text(struct vg_http_exchange *x, int status, const char *text
         vg_http_end(x);
 }
 
-static const struct vg_api_call_ops call_ops = {.done = on_done};
+/* ---- what reviews ask ---- */
+
+static const struct vg_authz *const chain[] = {&vg_authz_basic, &vg_authz_public, &vg_authz_masters,
+                                               NULL};
+
+static enum vg_authz_decision decide(struct vg_api_call *call,
+                                     const struct vg_authz_attributes *attributes,
+                                     const char **ret_reason)
+{
+    (void)call;
+    return vg_authz_decide(chain, attributes, ret_reason);
+}
+
+static int each_rule(struct vg_api_call *call, struct vg_slice ns, vg_authz_each_fn *each,
+                     void *arg)
+{
+    return vg_authz_each_rule(chain, call->user, ns, each, arg);
+}
+
+static int identify(struct vg_api_call *call, struct vg_slice token, struct vg_api_user *ret)
+{
+    (void)call;
+    if (!vg_slice_eq(token, VG_SLICE_LIT("secrettoken")))
+        return VIGIL_E_NOT_FOUND;
+    *ret = admin;
+    return 0;
+}
+
+static const char *store_trouble(struct vg_api_call *call)
+{
+    (void)call;
+    return NULL;
+}
+
+static const struct vg_api_access reviews = {decide, each_rule, identify, store_trouble};
+static const struct vg_api_call_ops call_ops = {.done = on_done, .access = &reviews};
 
 static void on_request(struct vg_http_exchange *x, void *arg)
 {
@@ -74,7 +117,7 @@ static void on_request(struct vg_http_exchange *x, void *arg)
     q->call = (struct vg_api_call){.x = x,
                                    .loop = loop_of(d, x)->api,
                                    .ask = &q->ask,
-                                   .user = &everybody,
+                                   .user = &admin,
                                    .audit_id = "00000000-0000-0000-0000-000000000000",
                                    .started_ns = vg_clock_mono_ns(vg_clock_system()),
                                    .ops = &call_ops};

@@ -19,6 +19,7 @@
 #include "status.h"
 #include "target.h"
 
+struct vg_api_access;
 struct vg_log;
 struct vg_metrics;
 struct vg_api;
@@ -94,6 +95,8 @@ struct vg_api_call_ops {
      * has been released, and call->ask is not looked at any more: it may be freed, and call->ask
      * set to NULL. May be NULL. */
     void (*settled)(struct vg_api_call *call);
+    /* What reviews ask (access.h); NULL: there are none. */
+    const struct vg_api_access *access;
 };
 
 /* One request. Made by server/http, which embeds it, zeroes it, and fills the first part. Every

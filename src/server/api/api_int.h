@@ -71,6 +71,11 @@ void vg_api_update(struct vg_api_call *call);
 void vg_api_patch(struct vg_api_call *call);
 void vg_api_delete(struct vg_api_call *call);
 void vg_api_deletecollection(struct vg_api_call *call);
+/* Of kinds that are not stored: POST of a review (review.c; false: it is none), and components of
+ * the control plane (component.c). */
+bool vg_api_review(struct vg_api_call *call);
+void vg_api_get_component(struct vg_api_call *call);
+void vg_api_list_components(struct vg_api_call *call);
 /* VG_TARGET_API, APIS, GROUP, VERSION; negotiates itself: call->media says pretty alone. */
 void vg_api_discover(struct vg_api_call *call);
 

@@ -187,6 +187,10 @@ void vg_api_get(struct vg_api_call *call)
 {
     const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
+    if (vg_kind_is(t->kind, VG_KIND_NOT_STORED)) {
+        vg_api_get_component(call);
+        return;
+    }
     struct getter *g = vg_arena_new(&call->ask->arena, struct getter);
     if (!g) {
         vg_status_no_memory(&status);

@@ -266,6 +266,10 @@ void vg_list_answer(struct vg_api_call *call, struct vg_list_hold *take_hold, vg
 void vg_api_list(struct vg_api_call *call)
 {
     struct vg_api_status status;
+    if (vg_kind_is(call->ask->target->kind, VG_KIND_NOT_STORED)) {
+        vg_api_list_components(call);
+        return;
+    }
     struct vg_lister *l = lister_new(call);
     if (!l)
         return;

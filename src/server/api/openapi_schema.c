@@ -72,12 +72,18 @@ static void mark(struct vg_openapi_writer *w, const struct vg_schema_type *type)
     }
 }
 
-static void mark_meta(struct vg_openapi_writer *w)
+/* What the operations of kinds with these verbs need. */
+static void mark_meta(struct vg_openapi_writer *w, unsigned verbs)
 {
-    static const char *const names[] = {"DeleteOptions", "ListMeta", "Status"};
-    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
-        mark(w, vg_schema_find(VG_SLICE_LIT("meta.k8s.io"), VG_SLICE_LIT("v1"),
-                               vg_slice_str(names[i])));
+    static const struct {
+        const char *name;
+        unsigned verb;
+    } needs[] = {
+        {"DeleteOptions", VG_VERB_DELETE}, {"ListMeta", VG_VERB_LIST}, {"Status", VG_VERB_DELETE}};
+    for (size_t i = 0; i < VG_ARRAY_LEN(needs); i++)
+        if (verbs & needs[i].verb)
+            mark(w, vg_schema_find(VG_SLICE_LIT("meta.k8s.io"), VG_SLICE_LIT("v1"),
+                                   vg_slice_str(needs[i].name)));
 }
 
 /* ---- one value ---- */
@@ -367,18 +373,22 @@ void vg_openapi_put_definitions(struct vg_openapi_writer *w, const struct vg_kin
 {
     size_t n_types;
     const struct vg_schema_type *types = vg_schema_types(&n_types);
+    unsigned verbs = 0;
     for (size_t i = 0; i < n; i++) {
+        verbs |= kinds[i].verbs;
         mark(w, kinds[i].type);
         if (kinds[i].verbs & VG_VERB_LIST)
             put_list(w, &kinds[i]);
     }
-    mark_meta(w);
+    mark_meta(w, verbs);
     for (size_t i = 0; i < n_types && i < VG_OPENAPI_TYPES_MAX; i++)
         if (w->types[i])
             put_definition(w, &types[i]);
     for (size_t i = 0; i < VG_ARRAY_LEN(values); i++)
         if (values[i].definition && w->values & 1u << i)
             put_value_definition(w, &values[i]);
+    if (!(verbs & VG_VERB_PATCH))
+        return;
     vg_openapi_begin_object(w, META "Patch");
     vg_openapi_put_text(w, "description",
                         "A patch, of one of the types that the operation consumes.");

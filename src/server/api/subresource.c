@@ -334,6 +334,6 @@ void vg_api_create_sub(struct vg_api_call *call)
         create_binding(call, t->kind);
     else if (t->sub && t->sub->type == VG_SUB_EVICTION)
         create_eviction(call);
-    else
+    else if (t->sub || !vg_api_review(call))
         vg_api_refuse_sub(call);
 }

@@ -210,6 +210,9 @@ static bool parse_resource(const struct steps *s, struct vg_target *t)
     t->kind = vg_kind_find(t->group, t->version, s->v[at]);
     if (!t->kind || !parse_object(s, at + 1, t))
         return false;
+    unsigned of_objects = VG_VERB_GET | VG_VERB_UPDATE | VG_VERB_PATCH | VG_VERB_DELETE;
+    if (t->name.n && !t->sub && !(t->kind->verbs & of_objects))
+        return false; /* what is asked and not kept has no objects */
     bool is_namespaced = vg_kind_is(t->kind, VG_KIND_NAMESPACED);
     return is_namespaced ? t->ns.n || t->name.n == 0 : t->ns.n == 0;
 }
@@ -253,7 +256,9 @@ static enum vg_api_verb verb_of_collection(enum vg_http_method method, const str
     bool is_everywhere = vg_kind_is(t->kind, VG_KIND_NAMESPACED) && t->ns.n == 0;
     switch (method) {
     case VG_HTTP_GET:
-        return vg_query_bool(t, "watch") ? VG_API_WATCH : VG_API_LIST;
+        /* A list that cannot be watched says so itself. */
+        return vg_query_bool(t, "watch") && (t->kind->verbs & VG_VERB_WATCH) ? VG_API_WATCH
+                                                                             : VG_API_LIST;
     case VG_HTTP_POST:
         return is_everywhere ? VG_API_NONE : VG_API_CREATE;
     case VG_HTTP_DELETE:

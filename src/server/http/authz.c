@@ -19,22 +19,113 @@ bool vg_user_has_group(const struct vg_api_user *user, const char *group)
 
 /* ---- authorizers ---- */
 
+static const char *const get_verbs[] = {"get", NULL};
+static const char *const all[] = {"*", NULL};
+static const char *const public_paths[] = {"/healthz", "/livez",    "/readyz",
+                                           "/version", "/version/", NULL};
+
 static enum vg_authz_decision decide_public(const struct vg_authz *self,
                                             const struct vg_authz_attributes *a,
                                             const char **ret_reason)
 {
-    static const char *const paths[] = {"/healthz", "/livez", "/readyz", "/version", "/version/"};
     (void)self;
     (void)ret_reason;
     if (a->is_resource || (!equals(a->verb, "get") && !equals(a->verb, "head")))
         return VG_AUTHZ_NO_OPINION;
-    for (size_t i = 0; i < VG_ARRAY_LEN(paths); i++) {
-        if (equals(a->path, paths[i]))
+    for (const char *const *path = public_paths; *path; path++) {
+        if (equals(a->path, *path))
             return VG_AUTHZ_ALLOW;
     }
     return VG_AUTHZ_NO_OPINION;
 }
-const struct vg_authz vg_authz_public = {"public", decide_public};
+
+static int each_public(const struct vg_authz *self, const struct vg_api_user *user,
+                       struct vg_slice ns, vg_authz_each_fn *each, void *arg)
+{
+    static const struct vg_authz_rule rule = {.verbs = get_verbs, .urls = public_paths};
+    (void)self;
+    (void)user;
+    (void)ns;
+    return each(arg, &rule);
+}
+const struct vg_authz vg_authz_public = {"public", decide_public, each_public};
+
+/* ---- what everybody who is known may ask ---- */
+
+static const char *const create_verbs[] = {"create", NULL};
+static const char *const authorization[] = {"authorization.k8s.io", NULL};
+static const char *const authentication[] = {"authentication.k8s.io", NULL};
+static const char *const may_i[] = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", NULL};
+static const char *const who_am_i[] = {"selfsubjectreviews", NULL};
+static const char *const discovery_paths[] = {"/api",     "/api/*",   "/apis",     "/apis/*",
+                                              "/healthz", "/livez",   "/openapi",  "/openapi/*",
+                                              "/readyz",  "/version", "/version/", NULL};
+static const struct vg_authz_rule basic_rules[] = {
+    {.verbs = create_verbs, .groups = authorization, .resources = may_i},
+    {.verbs = create_verbs, .groups = authentication, .resources = who_am_i},
+    {.verbs = get_verbs, .urls = discovery_paths},
+};
+
+static bool has(const char *const *list, struct vg_slice text)
+{
+    for (; *list; list++) {
+        size_t n = strlen(*list);
+        bool is_prefix = n && (*list)[n - 1] == '*';
+        if (is_prefix ? vg_slice_has_prefix(text, vg_slice(*list, n - 1)) : equals(text, *list))
+            return true;
+    }
+    return false;
+}
+
+static bool covers(const struct vg_authz_rule *rule, const struct vg_authz_attributes *a)
+{
+    if (!has(rule->verbs, a->verb) || a->is_resource != !rule->urls)
+        return false;
+    if (!a->is_resource)
+        return has(rule->urls, a->path);
+    return a->subresource.n == 0 && has(rule->groups, a->group) &&
+           has(rule->resources, a->resource);
+}
+
+static enum vg_authz_decision decide_basic(const struct vg_authz *self,
+                                           const struct vg_authz_attributes *a,
+                                           const char **ret_reason)
+{
+    (void)self;
+    (void)ret_reason;
+    for (size_t i = 0; i < VG_ARRAY_LEN(basic_rules); i++)
+        if (covers(&basic_rules[i], a) && vg_user_has_group(a->user, VG_GROUP_AUTHENTICATED))
+            return VG_AUTHZ_ALLOW;
+    return VG_AUTHZ_NO_OPINION;
+}
+
+static int each_basic(const struct vg_authz *self, const struct vg_api_user *user,
+                      struct vg_slice ns, vg_authz_each_fn *each, void *arg)
+{
+    (void)self;
+    (void)ns;
+    int r = 0;
+    if (!vg_user_has_group(user, VG_GROUP_AUTHENTICATED))
+        return 0;
+    for (size_t i = 0; i < VG_ARRAY_LEN(basic_rules) && r == 0; i++)
+        r = each(arg, &basic_rules[i]);
+    return r;
+}
+const struct vg_authz vg_authz_basic = {"basic", decide_basic, each_basic};
+
+/* ---- groups that may do everything ---- */
+
+/* Everything, if the user has the group. */
+static int each_of_group(const char *group, const struct vg_api_user *user, vg_authz_each_fn *each,
+                         void *arg)
+{
+    static const struct vg_authz_rule resources = {.verbs = all, .groups = all, .resources = all};
+    static const struct vg_authz_rule paths = {.verbs = all, .urls = all};
+    if (!vg_user_has_group(user, group))
+        return 0;
+    int r = each(arg, &resources);
+    return r < 0 ? r : each(arg, &paths);
+}
 
 static enum vg_authz_decision decide_masters(const struct vg_authz *self,
                                              const struct vg_authz_attributes *a,
@@ -44,7 +135,15 @@ static enum vg_authz_decision decide_masters(const struct vg_authz *self,
     (void)ret_reason;
     return vg_user_has_group(a->user, VG_GROUP_MASTERS) ? VG_AUTHZ_ALLOW : VG_AUTHZ_NO_OPINION;
 }
-const struct vg_authz vg_authz_masters = {"masters", decide_masters};
+
+static int each_master(const struct vg_authz *self, const struct vg_api_user *user,
+                       struct vg_slice ns, vg_authz_each_fn *each, void *arg)
+{
+    (void)self;
+    (void)ns;
+    return each_of_group(VG_GROUP_MASTERS, user, each, arg);
+}
+const struct vg_authz vg_authz_masters = {"masters", decide_masters, each_master};
 
 static enum vg_authz_decision decide_always(const struct vg_authz *self,
                                             const struct vg_authz_attributes *a,
@@ -55,10 +154,18 @@ static enum vg_authz_decision decide_always(const struct vg_authz *self,
     return vg_user_has_group(a->user, VG_GROUP_AUTHENTICATED) ? VG_AUTHZ_ALLOW
                                                               : VG_AUTHZ_NO_OPINION;
 }
-const struct vg_authz vg_authz_always_allow = {"always-allow", decide_always};
 
-bool vg_authz_is_allowed(const struct vg_authz *const *chain, const struct vg_authz_attributes *a,
-                         const char **ret_reason)
+static int each_always(const struct vg_authz *self, const struct vg_api_user *user,
+                       struct vg_slice ns, vg_authz_each_fn *each, void *arg)
+{
+    (void)self;
+    (void)ns;
+    return each_of_group(VG_GROUP_AUTHENTICATED, user, each, arg);
+}
+const struct vg_authz vg_authz_always_allow = {"always-allow", decide_always, each_always};
+
+enum vg_authz_decision vg_authz_decide(const struct vg_authz *const *chain,
+                                       const struct vg_authz_attributes *a, const char **ret_reason)
 {
     *ret_reason = NULL;
     for (; *chain; chain++) {
@@ -67,9 +174,24 @@ bool vg_authz_is_allowed(const struct vg_authz *const *chain, const struct vg_au
         if (reason)
             *ret_reason = reason;
         if (d != VG_AUTHZ_NO_OPINION)
-            return d == VG_AUTHZ_ALLOW;
+            return d;
     }
-    return false;
+    return VG_AUTHZ_NO_OPINION;
+}
+
+bool vg_authz_is_allowed(const struct vg_authz *const *chain, const struct vg_authz_attributes *a,
+                         const char **ret_reason)
+{
+    return vg_authz_decide(chain, a, ret_reason) == VG_AUTHZ_ALLOW;
+}
+
+int vg_authz_each_rule(const struct vg_authz *const *chain, const struct vg_api_user *user,
+                       struct vg_slice ns, vg_authz_each_fn *each, void *arg)
+{
+    int r = 0;
+    for (; *chain && r == 0; chain++)
+        r = (*chain)->each_rule(*chain, user, ns, each, arg);
+    return r;
 }
 
 /* ---- attributes ---- */

@@ -10,8 +10,10 @@ static const struct vg_api_user admin = {{"root", 4}, {0}, masters, 2};
 static const struct vg_api_user alice = {{"alice", 5}, {0}, plain, 1};
 static const struct vg_api_user anonymous = {{VG_USER_ANONYMOUS, 16}, {0}, nobody, 1};
 
-static const struct vg_authz *const by_masters[] = {&vg_authz_public, &vg_authz_masters, NULL};
-static const struct vg_authz *const by_anyone[] = {&vg_authz_public, &vg_authz_always_allow, NULL};
+static const struct vg_authz *const by_masters[] = {&vg_authz_basic, &vg_authz_public,
+                                                    &vg_authz_masters, NULL};
+static const struct vg_authz *const by_anyone[] = {&vg_authz_basic, &vg_authz_public,
+                                                   &vg_authz_always_allow, NULL};
 
 static bool may(const struct vg_authz *const *chain, const struct vg_api_user *user,
                 enum vg_http_method method, const char *method_text, const char *path)
@@ -28,14 +30,67 @@ static bool may(const struct vg_authz *const *chain, const struct vg_api_user *u
 static void masters_may_do_all_and_others_nothing(void **state)
 {
     (void)state;
-    static const char *const paths[] = {"/api/v1/pods", "/api/v1/namespaces/x", "/metrics", "/api",
-                                        "/apis",        "/debug/vigil/watches", "/",        "/x"};
+    static const char *const paths[] = {"/api/v1/pods",
+                                        "/api/v1/namespaces/x",
+                                        "/metrics",
+                                        "/apix",
+                                        "/debug/vigil/watches",
+                                        "/",
+                                        "/x"};
     for (size_t i = 0; i < VG_ARRAY_LEN(paths); i++) {
         assert_true(may(by_masters, &admin, VG_HTTP_GET, "GET", paths[i]));
         assert_false(may(by_masters, &alice, VG_HTTP_GET, "GET", paths[i]));
         assert_false(may(by_masters, &anonymous, VG_HTTP_GET, "GET", paths[i]));
         assert_true(may(by_anyone, &alice, VG_HTTP_GET, "GET", paths[i]));
         assert_false(may(by_anyone, &anonymous, VG_HTTP_GET, "GET", paths[i]));
+    }
+}
+
+static void who_is_known_may_look_around_and_ask_about_themselves(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/api", "/api/v1", "/apis", "/apis/apps/v1", "/openapi/v3"};
+    static const char *const questions[] = {
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews"};
+    for (size_t i = 0; i < VG_ARRAY_LEN(paths); i++) {
+        assert_true(may(by_masters, &alice, VG_HTTP_GET, "GET", paths[i]));
+        assert_false(may(by_masters, &alice, VG_HTTP_POST, "POST", paths[i]));
+        assert_false(may(by_masters, &anonymous, VG_HTTP_GET, "GET", paths[i]));
+    }
+    for (size_t i = 0; i < VG_ARRAY_LEN(questions); i++) {
+        assert_true(may(by_masters, &alice, VG_HTTP_POST, "POST", questions[i]));
+        assert_false(may(by_masters, &alice, VG_HTTP_GET, "GET", questions[i]));
+        assert_false(may(by_masters, &anonymous, VG_HTTP_POST, "POST", questions[i]));
+    }
+    assert_false(may(by_masters, &alice, VG_HTTP_POST, "POST",
+                     "/apis/authorization.k8s.io/v1/subjectaccessreviews"));
+    assert_false(may(by_masters, &alice, VG_HTTP_POST, "POST",
+                     "/apis/authentication.k8s.io/v1/tokenreviews"));
+}
+
+static int count_rule(void *arg, const struct vg_authz_rule *rule)
+{
+    size_t *n = arg;
+    n[rule->urls != NULL]++;
+    return 0;
+}
+
+static void what_is_allowed_can_be_listed(void **state)
+{
+    (void)state;
+    static const struct {
+        const struct vg_api_user *user;
+        size_t resources, paths;
+    } cases[] = {{&admin, 3, 3}, {&alice, 2, 2}, {&anonymous, 0, 1}};
+    for (size_t i = 0; i < VG_ARRAY_LEN(cases); i++) {
+        size_t n[2] = {0, 0};
+        assert_int_equal(
+            vg_authz_each_rule(by_masters, cases[i].user, VG_SLICE_LIT("default"), count_rule, n),
+            0);
+        assert_int_equal(n[0], cases[i].resources);
+        assert_int_equal(n[1], cases[i].paths);
     }
 }
 
@@ -90,6 +145,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masters_may_do_all_and_others_nothing),
+        cmocka_unit_test(who_is_known_may_look_around_and_ask_about_themselves),
+        cmocka_unit_test(what_is_allowed_can_be_listed),
         cmocka_unit_test(everybody_may_ask_for_health_and_version),
         cmocka_unit_test(refusals_use_the_known_words),
     };

@@ -85,6 +85,9 @@ static inline struct vg_request *vg_request_of(struct vg_api_call *call)
 bool vg_request_admit(struct vg_request *q);
 void vg_inflight_give(struct vg_request *q);
 
+/* access.c: what reviews ask. */
+extern const struct vg_api_access vg_request_access;
+
 /* local.c: paths that are no resource and not discovery. */
 void vg_request_serve_local(struct vg_request *q);
 /* Answer in text. nosniff: as Go's http.Error. */

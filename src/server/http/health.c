@@ -33,6 +33,14 @@ bool vg_health_add(struct vg_health *h, const struct vg_health_check *check)
     return true;
 }
 
+const char *vg_health_trouble(const struct vg_health *h, const char *name)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (strcmp(h->checks[i].name, name) == 0)
+            return h->checks[i].check(h->checks[i].arg);
+    return NULL;
+}
+
 /* ---- all of an endpoint ---- */
 
 static bool is_exclude(const struct vg_query_param *p)

@@ -28,6 +28,9 @@ void vg_health_init(struct vg_health *h);
 /* False: there is no room. */
 VG_CHECK bool vg_health_add(struct vg_health *h, const struct vg_health_check *check);
 
+/* What one check says: NULL when it is well, or is not there. */
+const char *vg_health_trouble(const struct vg_health *h, const char *name);
+
 struct vg_health_answer {
     int code;
     bool is_sniffable; /* without X-Content-Type-Options: nosniff */

@@ -120,7 +120,8 @@ static void on_settled(struct vg_api_call *call)
     text_free(q);
 }
 
-static const struct vg_api_call_ops call_ops = {.done = on_done, .settled = on_settled};
+static const struct vg_api_call_ops call_ops = {
+    .done = on_done, .settled = on_settled, .access = &vg_request_access};
 
 static struct vg_request *request_new(struct vg_gate_loop *l, struct vg_http_exchange *x)
 {

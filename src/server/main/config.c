@@ -39,8 +39,8 @@ static const struct vg_flag access_flags[] = {
      "bearer tokens: token,user,uid[,\"group,group\"];\nread again on SIGHUP"},
     {"authorization-mode", "Masters|AlwaysAllow", VG_FLAG_CHOICE, AT(authorization_mode), "Masters",
      0, 0,
-     "Masters: the group system:masters may do all,\nothers read health and version; AlwaysAllow:\n"
-     "whoever is authenticated may do all"},
+     "Masters: the group system:masters may do all,\nothers read health, version and discovery;\n"
+     "AlwaysAllow: whoever is authenticated may do all"},
     {0},
 };
 

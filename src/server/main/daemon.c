@@ -167,8 +167,9 @@ static int open_api(struct vg_daemon *d)
 static int open_gate(struct vg_daemon *d)
 {
     const struct vg_config *c = d->config;
-    d->authz[0] = &vg_authz_public;
-    d->authz[1] = strcmp(c->authorization_mode, "AlwaysAllow") == 0 ? &vg_authz_always_allow
+    d->authz[0] = &vg_authz_basic;
+    d->authz[1] = &vg_authz_public;
+    d->authz[2] = strcmp(c->authorization_mode, "AlwaysAllow") == 0 ? &vg_authz_always_allow
                                                                     : &vg_authz_masters;
     int r = add_checks(d);
     struct vg_gate_opts o = {.log = vg_daemon_logger(d, VG_LOG_GATE),

@@ -53,7 +53,7 @@ struct vg_daemon {
     struct vg_cacher *cacher;
     struct vg_api *api;
     struct vg_health health;
-    const struct vg_authz *authz[3];
+    const struct vg_authz *authz[4];
     struct vg_gate *gate;
     struct vg_http_shared *shared;
     struct vg_tls *tls;

@@ -30,6 +30,7 @@
     X(job)                                                                                         \
     X(lease)                                                                                       \
     X(limit_range)                                                                                 \
+    X(local_subject_access_review)                                                                 \
     X(mutating_admission_policy)                                                                   \
     X(mutating_admission_policy_binding)                                                           \
     X(mutating_webhook_configuration)                                                              \
@@ -53,11 +54,13 @@
     X(role_binding)                                                                                \
     X(runtime_class)                                                                               \
     X(secret)                                                                                      \
+    X(self_subject_access_review)                                                                  \
     X(service)                                                                                     \
     X(service_account)                                                                             \
     X(service_cidr)                                                                                \
     X(stateful_set)                                                                                \
     X(storage_class)                                                                               \
+    X(subject_access_review)                                                                       \
     X(validating_admission_policy)                                                                 \
     X(validating_admission_policy_binding)                                                         \
     X(validating_webhook_configuration)                                                            \
