@@ -1,7 +1,7 @@
 /* columns.c - NAMESPACE, NAME, what a kind is looked at for, AGE; the names are kubectl's. */
 #include <stdio.h>
 
-#include "age.h"
+#include "base/age.h"
 #include "columns.h"
 
 static struct vg_slice slice_of(struct vigil_text t)

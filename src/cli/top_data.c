@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "age.h"
+#include "base/age.h"
 #include "base/alloc.h"
 #include "prom.h"
 #include "top.h"

@@ -50,6 +50,13 @@ CASES = [
     ("select spec.color", "select spec.size", ":4: Thing has no spec.size"),
     ("select spec.color", "select spec.color loudly", ':8: unknown word "loudly" behind select'),
     ("select spec.color", "select spec.color\n  select spec.color", "can be selected twice"),
+    ("select spec.color", "column Name\n  column Color string at spec.color or none", None),
+    ("select spec.color", "column Color colour at spec.color", ":8: want column NAME TYPE"),
+    ("select spec.color", "column Color string looks spec.color", ":8: want column NAME TYPE"),
+    ("select spec.color", "column Color string ratio spec.color", ":8: want column NAME TYPE"),
+    ("select spec.color", "column Color string at spec.size", ":8: there is no spec.size"),
+    ("select spec.color", "column Names string join spec.list id", ":8: there is no id"),
+    ("select spec.color", "completed spec.color", ':8: want completed PATH VALUE "MESSAGE"'),
     ("type Thing", "kind Thing others cluster\n  about B.\n  key /registry/things/x/\n  hash y\ntype Thing",
      "lie below /registry/things/"),
 ]

@@ -5,6 +5,7 @@ API, except `about`, a short sentence of ours."""
 import json
 import re
 
+import columns
 from wrong import Wrong
 
 VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
@@ -72,6 +73,7 @@ class Kind:
         self.subs, self.fields, self.empties, self.spec = [], [], [], []
         self.refusal, self.refusal_name, self.has_namespace_label = None, None, True
         self.type = None
+        self.columns, self.row_ends = [], []
         self.stored_as = self.stored = self.conversion = None
         self.labels = []  # of a kind that is stored as another: (as clients write it, as it is stored)
 
@@ -189,6 +191,15 @@ class Kind:
             raise Wrong(f'{where}: want empty PATH JSON')
         self.empties.append((words[0].split('.'), self.checked_json(where, words[1])))
 
+    def on_column(self, where, words, _):
+        self.columns.append(columns.Column(where, words))
+
+    def on_completed(self, where, words, _):
+        """completed PATH VALUE MESSAGE: a condition of its row when the value at PATH is that."""
+        if len(words) != 3:
+            raise Wrong(f'{where}: want completed PATH VALUE "MESSAGE"')
+        self.row_ends.append((words[0], words[1], columns.unquoted(words[2])))
+
     def on_finalizer(self, _, __, text):
         self.finalizer = text
 
@@ -210,8 +221,9 @@ class Kind:
              'status': on_status, 'generation': on_generation, 'sub': on_sub, 'scale': on_scale,
              'select': on_select, 'selectors': on_selectors, 'empty': on_empty,
              'finalizer': on_finalizer, 'ttl': on_ttl, 'deprecated': on_deprecated,
-             'orphans': on_orphans, 'stored': on_stored, 'label': on_label}
-    MANY = {'sub', 'select', 'empty', 'label'}
+             'orphans': on_orphans, 'stored': on_stored, 'label': on_label,
+             'column': on_column, 'completed': on_completed}
+    MANY = {'sub', 'select', 'empty', 'label', 'column', 'completed'}
     ALONE = {'orphans'}
 
     # ---- checks ----
@@ -248,6 +260,8 @@ class Kind:
         self.subs.sort(key=lambda s: s.name)
         self.check_fields()
         self.check_paths()
+        if not self.stored:
+            columns.finish(self)
         for other in reader.kinds():
             if self.stored or other.stored_as:
                 continue

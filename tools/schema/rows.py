@@ -1,6 +1,7 @@
 """Writes the kinds as rows of C tables (src/server/kinds/kinds.h): rows, merge keys, groups."""
 import json
 
+import columns
 from tables import quote
 
 # What a value that nobody set is printed as.
@@ -169,7 +170,7 @@ def row(w, merges, kind, kinds):
         ('storage_hash', quote(kind.hash)), ('ttl_s', str(kind.ttl)),
         ('new_status', quote(kind.new_status)), ('deprecation', quote(kind.deprecation)),
         ('orphan_warning', quote(kind.orphan_warning)), ('finalizer', quote(kind.finalizer)),
-        ('spec', w.strings(kind.spec)),
+        ('spec', w.strings(kind.spec)), *columns.write(w, kind),
     ]
 
 

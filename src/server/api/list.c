@@ -68,6 +68,7 @@ void vg_list_release(struct vg_lister *l)
     vg_list_options_done(&l->opts);
     vg_buf_done(&l->text);
     vg_buf_done(&l->item);
+    vg_arena_done(&l->rows);
     vg_list_hold_unref(l->hold);
     l->hold = NULL;
 }
@@ -260,7 +261,12 @@ void vg_list_answer(struct vg_api_call *call, struct vg_list_hold *take_hold, vg
     l->is_from_storage = l->is_of_deleted = true;
     call->state = l;
     call->op = &list_op;
-    vg_list_size(l);
+    struct vg_api_status status;
+    if (vg_list_is_table(l) &&
+        vg_table_include(call->ask->target, &call->ask->arena, &l->include, &status) < 0)
+        vg_list_refuse(l, &status);
+    else
+        vg_list_size(l);
 }
 
 void vg_api_list(struct vg_api_call *call)
@@ -276,6 +282,8 @@ void vg_api_list(struct vg_api_call *call)
     int r = vg_list_options_parse(call->ask->target, &call->ask->arena, &l->opts, &status);
     if (r == 0)
         r = plan(l, &status);
+    if (r == 0 && vg_list_is_table(l))
+        r = vg_table_include(call->ask->target, &call->ask->arena, &l->include, &status);
     if (r < 0) {
         vg_list_refuse(l, &status);
         return;

@@ -15,6 +15,7 @@
 #include "gzip.h"
 #include "options.h"
 #include "respond_int.h"
+#include "table.h"
 #include "json/write.h"
 
 /* 256 KiB of body or 4096 objects looked at: some 200 us of a turn. */
@@ -73,14 +74,15 @@ struct vg_lister {
     /* SIZE */
     struct vg_mail mail;
     bool is_posted;
-    uint64_t n_visited;        /* records looked at */
-    uint64_t n_items, n_bytes; /* seen while sizing */
-    struct vg_obj_key last;    /* of the page */
-    bool is_small;             /* all of it has been seen, and it is small */
-    bool has_more;             /* the page ends before the list does */
-    uint64_t remaining;        /* after the page; 0: not told */
-    bool is_all_kept;          /* protobuf: each item is kept with its record */
-    bool is_paged;             /* protobuf: pages of storage have gone by, and come again */
+    uint64_t n_visited;            /* records looked at */
+    uint64_t n_items, n_bytes;     /* seen while sizing */
+    struct vg_obj_key last;        /* of the page */
+    bool is_small;                 /* all of it has been seen, and it is small */
+    bool has_more;                 /* the page ends before the list does */
+    uint64_t remaining;            /* after the page; 0: not told */
+    bool is_all_kept;              /* protobuf: each item is kept with its record */
+    bool is_paged;                 /* protobuf: pages of storage have gone by, and come again */
+    enum vg_table_include include; /* of a Table */
 
     /* SEND */
     void (*go_on)(struct vg_lister *l); /* what to do on the next turn, or when drained */
@@ -92,7 +94,8 @@ struct vg_lister {
     bool is_full, is_in_gzip;
     uint64_t n_sent;               /* items */
     struct vg_buf text;            /* of other looks */
-    struct vg_buf item;            /* of protobuf: one message */
+    struct vg_buf item;            /* of protobuf: one message; of a Table: one object */
+    struct vg_arena rows;          /* of a Table: what a row needs */
     struct vg_json_writer *writer; /* of indented JSON; NULL: YAML */
     struct vg_json *frame;         /* the list without items, as a tree */
     struct vg_gzip *gzip;
@@ -123,6 +126,15 @@ VG_CHECK int vg_list_protobuf_head(struct vg_lister *l, struct vg_slice api_vers
 VG_CHECK int vg_list_protobuf_item(struct vg_lister *l, const struct vg_rec *rec);
 /* Slices of an item that is kept. */
 void vg_list_protobuf_cut(struct vg_obj_splice *s, const struct vg_rec *rec);
+
+/* Tables (list_table.c). */
+VG_CHECK int vg_list_table_head(struct vg_lister *l, struct vg_slice meta, struct vg_buf *out);
+VG_CHECK int vg_list_table_row(struct vg_lister *l, const struct vg_rec *rec, uint32_t *visits,
+                               struct vg_buf *out);
+static inline bool vg_list_is_table(const struct vg_lister *l)
+{
+    return l->call->ask->media.transform == VG_AS_TABLE;
+}
 static inline bool vg_list_is_protobuf(const struct vg_lister *l)
 {
     return l->call->ask->media.type == VG_MEDIA_PROTOBUF;

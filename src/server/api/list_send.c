@@ -109,17 +109,35 @@ static int parse_frame(struct vg_lister *l)
     return vg_json_parse(a, vg_slice(text, l->head.n + 2), NULL, &l->frame, NULL);
 }
 
+/* Keys are sorted: items come before kind and metadata, rows come last. */
+static int begin_yaml(struct vg_lister *l)
+{
+    if (vg_list_is_table(l)) {
+        vg_json_object_remove(l->frame, VG_SLICE_LIT("rows"));
+        int r = vg_yaml_write(&l->text, l->frame);
+        return r < 0 ? r : vg_buf_append_slice(&l->text, VG_SLICE_LIT("rows:\n"));
+    }
+    struct vg_slice version = vg_json_text(vg_json_get_str(l->frame, "apiVersion"));
+    return vg_buf_printf(&l->text, "apiVersion: %.*s\nitems:\n", VG_SLICE_ARG(version));
+}
+
+/* Is its text just what it is made of, one after the other? */
+static bool is_plain(const struct vg_lister *l)
+{
+    const struct vg_media *m = &l->call->ask->media;
+    return vg_list_is_protobuf(l) ||
+           (vg_list_is_table(l) && m->type == VG_MEDIA_JSON && !m->is_pretty);
+}
+
 static int begin_text(struct vg_lister *l)
 {
-    if (vg_list_is_protobuf(l))
+    if (is_plain(l))
         return vg_buf_append_slice(&l->text, l->head);
     int r = parse_frame(l);
     if (r < 0)
         return r;
-    if (l->call->ask->media.type == VG_MEDIA_YAML) {
-        struct vg_slice version = vg_json_text(vg_json_get_str(l->frame, "apiVersion"));
-        return vg_buf_printf(&l->text, "apiVersion: %.*s\nitems:\n", VG_SLICE_ARG(version));
-    }
+    if (l->call->ask->media.type == VG_MEDIA_YAML)
+        return begin_yaml(l);
     l->writer = vg_arena_new(&l->call->ask->arena, struct vg_json_writer);
     if (!l->writer)
         return -ENOMEM;
@@ -129,7 +147,7 @@ static int begin_text(struct vg_lister *l)
     vg_json_put_begin_object(l->writer);
     VG_JSON_FOREACH_MEMBER (m, l->frame) {
         vg_json_put_key(l->writer, vg_json_key(m));
-        if (m->value.type == VG_JSON_ARRAY)
+        if (m + 1 == m_end) /* items, or rows */
             vg_json_put_begin_array(l->writer);
         else
             vg_json_put_value(l->writer, &m->value);
@@ -139,32 +157,50 @@ static int begin_text(struct vg_lister *l)
 
 static int end_text(struct vg_lister *l)
 {
-    if (vg_list_is_protobuf(l))
-        return vg_buf_append_slice(&l->text, VG_PROTO_TAIL);
+    if (is_plain(l))
+        return vg_buf_append_slice(&l->text, tail_of(l));
     if (l->writer) {
         vg_json_put_end_array(l->writer);
         vg_json_put_end_object(l->writer);
         int r = vg_json_writer_end(l->writer);
         return r < 0 || l->call->ask->media.is_pretty ? r : vg_buf_append_byte(&l->text, '\n');
     }
+    if (vg_list_is_table(l))
+        return 0;
     vg_json_object_remove(l->frame, VG_SLICE_LIT("apiVersion"));
     vg_json_object_remove(l->frame, VG_SLICE_LIT("items"));
     return vg_yaml_write(&l->text, l->frame);
 }
 
-static int write_rec(struct vg_lister *l, const struct vg_rec *rec)
+/* An item in compact JSON. */
+static int append_json(struct vg_lister *l, const struct vg_rec *rec, uint32_t *visits,
+                       struct vg_buf *out)
 {
-    if (vg_list_is_protobuf(l)) {
-        l->n_sent++;
+    struct vg_obj_splice s;
+    if (vg_list_is_table(l))
+        return vg_list_table_row(l, rec, visits, out);
+    vg_list_cut(l, &s, rec);
+    return vg_obj_splice_append(out, &s);
+}
+
+static int write_plain(struct vg_lister *l, const struct vg_rec *rec, uint32_t *visits)
+{
+    uint64_t before = l->n_sent++;
+    if (vg_list_is_protobuf(l))
         return vg_list_protobuf_item(l, rec);
-    }
+    int r = before ? vg_buf_append_byte(&l->text, ',') : 0;
+    return r < 0 ? r : vg_list_table_row(l, rec, visits, &l->text);
+}
+
+static int write_rec(struct vg_lister *l, const struct vg_rec *rec, uint32_t *visits)
+{
+    if (is_plain(l))
+        return write_plain(l, rec, visits);
     VG_AUTO(buf) json = {0};
     VG_AUTO(arena) arena;
-    struct vg_obj_splice s;
     struct vg_json *item = NULL;
     vg_arena_init(&arena, 0, 0);
-    vg_list_cut(l, &s, rec);
-    int r = vg_obj_splice_append(&json, &s);
+    int r = append_json(l, rec, visits, &json);
     if (r == 0)
         r = vg_json_parse(&arena, vg_buf_slice(&json), NULL, &item, NULL);
     if (r < 0 || !item)
@@ -179,13 +215,19 @@ static int write_rec(struct vg_lister *l, const struct vg_rec *rec)
     return r < 0 ? r : vg_yaml_write(&l->text, &list);
 }
 
-static int write_item(struct vg_lister *l, const struct vg_rec *rec)
+/* The record in the version that is asked for; a Table is of the stored one. */
+static int take_version(const struct vg_lister *l, const struct vg_rec *rec, struct vg_rec **ret)
+{
+    return vg_version_rec(vg_list_is_table(l) ? vg_kind_stored(l->kind) : l->kind, rec, ret);
+}
+
+static int write_item(struct vg_lister *l, const struct vg_rec *rec, uint32_t *visits)
 {
     struct vg_rec *own;
-    int r = vg_version_rec(l->kind, rec, &own);
+    int r = take_version(l, rec, &own);
     if (r < 0)
         return r;
-    r = write_rec(l, own);
+    r = write_rec(l, own, visits);
     vg_rec_unref(own);
     return r;
 }
@@ -203,7 +245,7 @@ static enum filled fill_text(struct vg_lister *l, uint32_t *visits)
             enum filled f = at_end(l, *visits);
             return f == FILLED_ALL && end_text(l) < 0 ? FILLED_ERROR : f;
         }
-        if (write_item(l, rec) < 0)
+        if (write_item(l, rec, visits) < 0)
             return FILLED_ERROR;
     }
     return FILLED_MORE;
@@ -212,7 +254,7 @@ static enum filled fill_text(struct vg_lister *l, uint32_t *visits)
 static bool is_slices(const struct vg_lister *l)
 {
     const struct vg_media *m = &l->call->ask->media;
-    if (l->kind->stored)
+    if (l->kind->stored || vg_list_is_table(l))
         return false;
     return m->type == VG_MEDIA_PROTOBUF ? l->is_all_kept
                                         : m->type == VG_MEDIA_JSON && !m->is_pretty;
@@ -346,16 +388,14 @@ static void send_small_text(struct vg_lister *l)
     const struct vg_rec *rec;
     int r = vg_buf_append_slice(&json, l->head);
     while (r == 0 && (rec = next_item(l, &visits))) {
-        struct vg_obj_splice s;
         struct vg_rec *own = NULL;
         if (l->n_sent++)
             r = vg_buf_append_byte(&json, ',');
         if (r == 0)
-            r = vg_version_rec(l->kind, rec, &own);
+            r = take_version(l, rec, &own);
         if (r != 0)
             break;
-        vg_list_cut(l, &s, own);
-        r = vg_obj_splice_append(&json, &s);
+        r = append_json(l, own, &visits, &json);
         vg_rec_unref(own);
     }
     if (r == 0)

@@ -34,8 +34,7 @@ static int make_token(struct vg_lister *l, struct vg_slice *ret)
 
 static int append_metadata(struct vg_lister *l, struct vg_slice token, struct vg_buf *b)
 {
-    int r = vg_buf_printf(b, "\"metadata\":{\"resourceVersion\":\"%llu\"",
-                          (unsigned long long)l->list_rev);
+    int r = vg_buf_printf(b, "{\"resourceVersion\":\"%llu\"", (unsigned long long)l->list_rev);
     if (r == 0 && l->has_more) {
         r = vg_buf_printf(b, ",\"continue\":\"%.*s\"", VG_SLICE_ARG(token));
         if (r == 0 && l->remaining)
@@ -53,16 +52,19 @@ static int make_head(struct vg_lister *l)
                               : m->is_v1beta1 ? "meta.k8s.io/v1beta1"
                                               : "meta.k8s.io/v1";
     VG_AUTO(buf) b = {0};
+    VG_AUTO(buf) meta = {0};
     struct vg_slice token;
     int r = make_token(l, &token);
     if (r == 0 && vg_list_is_protobuf(l))
         return vg_list_protobuf_head(l, vg_slice_str(api_version), vg_slice_str(kind), token);
     if (r == 0)
-        r = vg_buf_printf(&b, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",", kind, api_version);
-    if (r == 0)
-        r = append_metadata(l, token, &b);
-    if (r == 0)
-        r = vg_buf_printf(&b, ",\"items\":[");
+        r = append_metadata(l, token, &meta);
+    if (r == 0 && vg_list_is_table(l))
+        r = vg_list_table_head(l, vg_buf_slice(&meta), &b);
+    else if (r == 0)
+        r = vg_buf_printf(&b,
+                          "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":%.*s,\"items\":[",
+                          kind, api_version, VG_SLICE_ARG(vg_buf_slice(&meta)));
     return r < 0 ? r : vg_arena_keep(&l->call->ask->arena, vg_buf_slice(&b), &l->head);
 }
 

@@ -162,7 +162,15 @@ static bool is_routed(const struct vg_target *t)
 
 /* ---- negotiation ---- */
 
-/* May this clause be used? as=Table is not served yet, so such clauses are skipped. */
+static bool use_table(const struct clause *c, const struct vg_media_scope *scope, bool is_meta,
+                      struct vg_media *m)
+{
+    m->transform = VG_AS_TABLE;
+    m->is_v1beta1 = is(c->version, "v1beta1");
+    return scope->is_transformable && is_meta && m->type != VG_MEDIA_PROTOBUF;
+}
+
+/* May this clause be used? */
 static bool use_transform(const struct clause *c, const struct vg_media_scope *scope,
                           struct vg_media *m, bool *ret_is_list)
 {
@@ -175,6 +183,8 @@ static bool use_transform(const struct clause *c, const struct vg_media_scope *s
     }
     bool is_meta =
         is(c->group, "meta.k8s.io") && (is(c->version, "v1") || is(c->version, "v1beta1"));
+    if (is(c->as, "Table"))
+        return use_table(c, scope, is_meta, m);
     *ret_is_list = is(c->as, "PartialObjectMetadataList");
     if (!scope->is_transformable || !is_meta ||
         !(*ret_is_list || is(c->as, "PartialObjectMetadata")))

@@ -11,7 +11,7 @@ enum vg_media_type { VG_MEDIA_JSON, VG_MEDIA_YAML, VG_MEDIA_PROTOBUF };
 enum vg_media_transform {
     VG_AS_IS,
     VG_AS_PARTIAL,   /* PartialObjectMetadata, or ...List for a list */
-    VG_AS_TABLE,     /* not served yet: such clauses are skipped */
+    VG_AS_TABLE,     /* in JSON or YAML */
     VG_AS_DISCOVERY, /* APIGroupDiscoveryList, v2: aggregated discovery */
 };
 

@@ -430,6 +430,8 @@ static void respond_spliced(struct vg_api_call *call, int code, const struct vg_
     struct vg_buf json = {0};
     if (vg_obj_splice_append(&json, s) < 0)
         give_up(call);
+    else if (call->ask->media.transform == VG_AS_TABLE)
+        vg_respond_table(call, code, &json);
     else
         vg_respond_json(call, code, &json);
 }
@@ -456,7 +458,8 @@ static void respond_rec(struct vg_api_call *call, int code, const struct vg_rec 
     }
     vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
     cut(&call->ask->media, &s, &h, rev);
-    if (call->ask->media.type != VG_MEDIA_JSON || call->ask->media.is_pretty) {
+    const struct vg_media *m = &call->ask->media;
+    if (m->type != VG_MEDIA_JSON || m->is_pretty || m->transform == VG_AS_TABLE) {
         respond_spliced(call, code, &s);
         return;
     }
@@ -469,11 +472,12 @@ static void respond_rec(struct vg_api_call *call, int code, const struct vg_rec 
     send_slices(call, &opts, v, s.n + 1, &pin);
 }
 
-/* The kind that the client asked for, when it is stored as another; else NULL. */
+/* The kind that the client asked for, when it is stored as another; else NULL. A Table is made of
+ * what is stored. */
 static const struct vg_kind *other_version(const struct vg_api_call *call)
 {
     const struct vg_kind *kind = call->ask->target->kind;
-    return kind && kind->stored ? kind : NULL;
+    return kind && kind->stored && call->ask->media.transform != VG_AS_TABLE ? kind : NULL;
 }
 
 void vg_respond_object(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)

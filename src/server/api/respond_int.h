@@ -26,6 +26,9 @@ void vg_respond_constant(struct vg_api_call *call, const struct vg_head_opts *op
 /* Answer a request whose verb is still under way, as when its time is over. */
 void vg_call_answer_early(struct vg_api_call *call, const struct vg_api_status *status);
 
+/* An object, given as its JSON, as a Table of one (respond_table.c). */
+void vg_respond_table(struct vg_api_call *call, int code, struct vg_buf *take_object);
+
 /* Slices of an object as PartialObjectMetadata; they borrow from the splice and the record. */
 void vg_partial_splice(struct vg_obj_splice *s, const struct vg_obj_header *h, vg_rev rev,
                        bool is_v1beta1);

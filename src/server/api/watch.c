@@ -86,6 +86,27 @@ static int write_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
     return vg_http_write(w->call->x, v, VG_ARRAY_LEN(v), NULL);
 }
 
+/* The frame is the JSON of the stored kind's watch. *ret_size: what was written. */
+static int write_table(struct vg_watch_call *w, const struct vg_frame *f, size_t *ret_size)
+{
+    VG_AUTO(buf) frame = {0};
+    VG_AUTO(buf) out = {0};
+    struct vg_table t = {.kind = w->kind,
+                         .include = (enum vg_table_include)w->include,
+                         .is_v1beta1 = w->is_v1beta1,
+                         .now_ms = vg_clock_wall_ms(w->call->loop->api->clock),
+                         .scratch = &w->call->loop->scratch};
+    int r = vg_obj_splice_append(&frame, &f->splice);
+    if (r == 0)
+        r = vg_table_frame(&t, vg_buf_slice(&frame), !w->is_headed, &out);
+    if (r < 0)
+        return r;
+    w->is_headed = true;
+    *ret_size = out.n;
+    struct vg_slice text = vg_buf_slice(&out);
+    return vg_http_write(w->call->x, &text, 1, NULL);
+}
+
 /* At most a limit and a frame. */
 static uint32_t unsent(const struct vg_watch_call *w)
 {
@@ -95,14 +116,16 @@ static uint32_t unsent(const struct vg_watch_call *w)
 static int on_write(struct vg_sink *sink, const struct vg_frame *f)
 {
     struct vg_watch_call *w = VG_CONTAINER_OF(sink, struct vg_watch_call, sink);
+    size_t size = vg_frame_size(f);
     int r;
-    if (VG_UNLIKELY(w->form && is_bookmark(f))) {
+    if (VG_UNLIKELY(w->is_table)) {
+        r = write_table(w, f, &size);
+    } else if (VG_UNLIKELY(w->form && is_bookmark(f))) {
         r = write_bookmark(w, f);
     } else {
         struct vg_http_pin pin = {f->block, f->ref, f->unref};
         r = write_slices(w, f->splice.v, f->splice.n, f->block ? &pin : NULL);
     }
-    size_t size = vg_frame_size(f);
     struct vg_watch_count *counts = w->call->loop->counts;
     w->events++;
     w->call->bytes_out += size;

@@ -4,6 +4,7 @@
 
 #include "options.h"
 #include "respond_int.h"
+#include "table.h"
 
 /* What a watch has beside its call and its watcher, which know the bytes, the user and the
  * selectors. */
@@ -21,6 +22,10 @@ struct vg_watch_call {
     bool is_settled : 1;
     bool is_without_length : 1; /* protobuf in messages of a WebSocket */
     bool is_list : 1;           /* begins with a state whose end is marked */
+    bool is_table : 1;          /* each event is a Table of one row */
+    bool is_v1beta1 : 1;        /* such a Table */
+    bool is_headed : 1;         /* the first one has left: definitions are told once */
+    uint8_t include;            /* enum vg_table_include */
 };
 
 /* For struct vg_watch_call.sink, and for its call. */

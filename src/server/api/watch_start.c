@@ -25,6 +25,7 @@ struct starting {
     struct vg_api_call *call;
     struct vg_list_options opts;
     enum vg_watch_start start;
+    enum vg_table_include include;
     vg_rev rev; /* to start after, or to wait for */
     bool with_end_bookmark;
     bool is_waiting;
@@ -44,6 +45,8 @@ static uint8_t form_of(const struct vg_api_call *call)
 {
     const struct vg_media *m = &call->ask->media;
     const struct vg_kind *kind = call->ask->target->kind;
+    if (m->transform == VG_AS_TABLE)
+        return 0; /* made of what is stored, for each watcher (watch.c) */
     unsigned form = m->type == VG_MEDIA_PROTOBUF
                         ? VG_FORM_PROTOBUF + (unsigned)vg_media_protobuf_as(m)
                     : m->transform != VG_AS_PARTIAL ? 0
@@ -99,6 +102,9 @@ static struct vg_watch_call *watch_new(struct starting *s)
     w->after = s->rev;
     w->form = form_of(s->call);
     w->is_without_length = is_without_length(s->call);
+    w->is_table = s->call->ask->media.transform == VG_AS_TABLE;
+    w->is_v1beta1 = s->call->ask->media.is_v1beta1;
+    w->include = (uint8_t)s->include;
     w->is_list = s->opts.send_initial == VG_TRI_TRUE;
     w->scope = s->opts.is_name_pinned       ? VG_SCOPE_RESOURCE
                : s->call->ask->target->ns.n ? VG_SCOPE_NAMESPACE
@@ -286,6 +292,8 @@ void vg_api_watch(struct vg_api_call *call)
     int r = vg_list_options_parse(call->ask->target, &call->ask->arena, &s->opts, &status);
     if (r == 0)
         r = read_rev(s, &status);
+    if (r == 0 && call->ask->media.transform == VG_AS_TABLE)
+        r = vg_table_include(call->ask->target, &call->ask->arena, &s->include, &status);
     if (r < 0 || !may_upgrade(call, &status)) {
         refuse(s, &status);
         return;

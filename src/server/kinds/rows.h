@@ -2,6 +2,7 @@
 #ifndef VG_KINDS_ROWS_H
 #define VG_KINDS_ROWS_H
 
+#include "columns/cell.h"
 #include "convert.h"
 #include "kinds.h"
 #include "object/predicate.h"

@@ -1,11 +1,11 @@
 /* age.h - points in time, and how long ago they are in few characters. Thread: any. */
-#ifndef VG_CLI_AGE_H
-#define VG_CLI_AGE_H
+#ifndef VG_BASE_AGE_H
+#define VG_BASE_AGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/slice.h"
+#include "slice.h"
 
 #define VG_AGE_SIZE 48
 /* As kubectl writes ages: two units at most, the finer one only while it matters. Negative ages are
