@@ -20,6 +20,10 @@ static inline void vg_json_lookup_init(struct vg_json_lookup *l, const struct vg
     *l = (struct vg_json_lookup){.obj = vg_json_is(obj, VG_JSON_OBJECT) ? obj : NULL};
 }
 void vg_json_lookup_done(struct vg_json_lookup *l);
+static inline void vg_json_lookup_cleanup(struct vg_json_lookup *l)
+{
+    vg_json_lookup_done(l);
+}
 
 /* 1: *ret is the member with that key; 0: there is none; -ENOMEM. */
 VG_CHECK int vg_json_lookup_find(struct vg_json_lookup *l, struct vg_slice key, uint32_t hint,

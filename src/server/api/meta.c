@@ -146,15 +146,21 @@ static int read_owner(struct reader *r, struct vg_json *v)
             return refuse(r, &m->value, owner_fields[i].field, owner_fields[i].type);
         found[i] = m->value;
     }
-    struct vg_json out = vg_json_object();
+    size_t n = OWNER_CONTROLLER;
+    for (int i = OWNER_CONTROLLER; i < OWNER_N; i++)
+        n += found[i].type != VG_JSON_NULL;
+    struct vg_json_member *out = vg_arena_array(r->arena, struct vg_json_member, n);
+    if (!out)
+        return -ENOMEM;
+    *v = (struct vg_json){.type = VG_JSON_OBJECT, .n = (uint32_t)n, .members = out};
     for (int i = 0; i < OWNER_N; i++) {
         if (i < OWNER_CONTROLLER && found[i].type == VG_JSON_NULL)
             found[i] = vg_json_string_ref(VG_SLICE_LIT(""));
-        if (found[i].type != VG_JSON_NULL &&
-            vg_json_object_add(r->arena, &out, vg_slice_str(owner_fields[i].name), found[i]) < 0)
-            return -ENOMEM;
+        if (found[i].type != VG_JSON_NULL)
+            *out++ = (struct vg_json_member){.key = owner_fields[i].name,
+                                             .key_n = (uint32_t)strlen(owner_fields[i].name),
+                                             .value = found[i]};
     }
-    *v = out;
     return 0;
 }
 

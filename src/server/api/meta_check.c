@@ -16,6 +16,8 @@
 #define ANNOTATIONS_MAX ((size_t)256 << 10)
 /* Of owners beyond the first that say they control; each error shows all owners. */
 #define CONTROLLERS_TOLD_MAX 8u
+/* 4 KiB of uids that are there twice: warnings are cut there. */
+#define UIDS_TOLD_MAX ((size_t)4 << 10)
 #define FINALIZER_ORPHAN "orphan"
 #define FINALIZER_FOREGROUND "foregroundDeletion"
 
@@ -98,6 +100,8 @@ static void check_labels(struct vg_field_errors *e, const struct vg_json *labels
         return;
     VG_JSON_FOREACH_MEMBER (m, labels) {
         struct vg_name_reasons why = {0};
+        if (vg_field_errors_is_full(e))
+            return;
         if (!vg_validate_label_key(vg_json_key(m), &why))
             all_reasons(e, "metadata.labels", vg_json_key(m), &why);
         why = (struct vg_name_reasons){0};
@@ -177,6 +181,8 @@ static void check_owners(struct vg_field_errors *e, const struct vg_json *owners
     if (!owners)
         return;
     VG_JSON_FOREACH_ITEM (owner, owners) {
+        if (vg_field_errors_is_full(e))
+            return;
         check_owner(e, owner);
         if (!vg_json_is_true(vg_json_get_str(owner, "controller")))
             continue;
@@ -184,7 +190,7 @@ static void check_owners(struct vg_field_errors *e, const struct vg_json *owners
             first = owner;
             continue;
         }
-        if (told++ == CONTROLLERS_TOLD_MAX)
+        if (told++ == CONTROLLERS_TOLD_MAX || vg_field_errors_is_full(e))
             return;
         vg_field_invalid(e, "metadata.ownerReferences", vg_api_json(e->arena, owners),
                          "Only one reference can have Controller set to true. Found \"true\" in "
@@ -212,6 +218,8 @@ static void check_finalizer_names(struct vg_field_errors *e, const struct vg_met
         return;
     VG_JSON_FOREACH_ITEM (it, m->finalizers) {
         struct vg_name_reasons why = {0};
+        if (vg_field_errors_is_full(e))
+            return;
         if (!vg_validate_label_key(vg_json_text(it), &why))
             all_reasons(e, "metadata.finalizers", vg_json_text(it), &why);
     }
@@ -240,13 +248,13 @@ static void check_standard(struct vg_field_errors *e, const char *field, struct 
 
 void vg_meta_check_finalizers(struct vg_field_errors *e, const struct vg_meta *m)
 {
-    uint32_t i = 0;
-    if (!m->finalizers)
-        return;
-    VG_JSON_FOREACH_ITEM (it, m->finalizers) {
+    for (uint32_t i = 0; m->finalizers && i < m->finalizers->n; i++) {
+        struct vg_slice name = vg_json_text(&m->finalizers->items[i]);
         char field[48];
-        (void)snprintf(field, sizeof field, "metadata.finalizers[%" PRIu32 "]", i++);
-        check_standard(e, field, vg_json_text(it));
+        if (is_standard_or_qualified(name) || vg_field_errors_is_full(e))
+            continue;
+        (void)snprintf(field, sizeof field, "metadata.finalizers[%" PRIu32 "]", i);
+        check_standard(e, field, name);
     }
 }
 
@@ -386,7 +394,9 @@ static int drop_repeated(struct vg_map *seen, struct vg_json *owners, struct vg_
         struct vg_slice uid = vg_json_text(vg_json_get_str(owner, "uid"));
         const struct vg_json *before = vg_map_get(seen, uid);
         if (before && vg_json_equal(before, owner) == 1) {
-            int err = vg_buf_printf(uids, "%s%.*s", uids->n ? ", " : "", VG_SLICE_ARG(uid));
+            int err = uids->n > UIDS_TOLD_MAX ? 0 : vg_buf_append(uids, ", ", uids->n ? 2 : 0);
+            if (err == 0 && uids->n <= UIDS_TOLD_MAX)
+                err = vg_buf_append_slice(uids, uid);
             if (err < 0)
                 return err;
             continue;

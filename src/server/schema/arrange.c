@@ -7,6 +7,9 @@
 #include "decode.h"
 #include "json/equal.h"
 
+/* Fields of a type, one bit each; tools/schema refuses more. */
+#define FIELDS_MAX 64u
+
 static int arrange_type(struct vg_arena *a, const struct vg_schema_type *type,
                         const struct vg_json *v, struct vg_json *ret);
 
@@ -90,6 +93,27 @@ static bool is_sorted(const struct vg_json *v)
     return true;
 }
 
+/* A copy of a list or map whose items have no inside: who sets something in an arranged tree must
+ * not reach into the one that it comes from. */
+static int copy_items(struct vg_arena *a, const struct vg_json *v, struct vg_json *ret)
+{
+    *ret = (struct vg_json){.type = v->type, .n = v->n};
+    if (v->n == 0)
+        return 0;
+    if (v->type == VG_JSON_ARRAY) {
+        ret->items = vg_arena_array(a, struct vg_json, v->n);
+        if (!ret->items)
+            return -ENOMEM;
+        memcpy(ret->items, v->items, v->n * sizeof *v->items);
+        return 0;
+    }
+    ret->members = vg_arena_array(a, struct vg_json_member, v->n);
+    if (!ret->members)
+        return -ENOMEM;
+    memcpy(ret->members, v->members, v->n * sizeof *v->members);
+    return 0;
+}
+
 /* One value; what has no inside is shared with the tree it comes from. */
 static int arrange_value(struct vg_arena *a, const struct vg_schema_field *f,
                          const struct vg_json *v, struct vg_json *ret)
@@ -97,52 +121,34 @@ static int arrange_value(struct vg_arena *a, const struct vg_schema_field *f,
     *ret = *v;
     if (f->type && v->type == VG_JSON_OBJECT)
         return arrange_type(a, f->type, v, ret);
-    if (f->value != VG_SCHEMA_OR_ARRAY || v->type != VG_JSON_ARRAY)
+    bool is_opaque = f->value >= VG_SCHEMA_RAW && f->value <= VG_SCHEMA_FIELDS;
+    if (v->type != VG_JSON_ARRAY || is_opaque)
         return 0;
-    *ret = vg_json_array();
-    int err = 0;
-    for (uint32_t i = 0; i < v->n && err == 0; i++) {
-        struct vg_json item = v->items[i];
-        if (item.type == VG_JSON_OBJECT)
-            err = arrange_type(a, f->type, &v->items[i], &item);
-        if (err == 0)
-            err = vg_json_array_push(a, ret, item);
-    }
+    int err = copy_items(a, v, ret);
+    for (uint32_t i = 0; f->value == VG_SCHEMA_OR_ARRAY && i < v->n && err == 0; i++)
+        if (v->items[i].type == VG_JSON_OBJECT)
+            err = arrange_type(a, f->type, &v->items[i], &ret->items[i]);
     return err;
 }
 
 static int arrange_list(struct vg_arena *a, const struct vg_schema_field *f,
                         const struct vg_json *v, struct vg_json *ret)
 {
-    *ret = *v;
-    if (!f->type || v->n == 0)
-        return 0;
-    struct vg_json *items = vg_arena_array(a, struct vg_json, v->n);
-    if (!items)
-        return -ENOMEM;
-    *ret = (struct vg_json){.type = VG_JSON_ARRAY, .n = v->n, .items = items};
-    int err = 0;
-    for (uint32_t i = 0; i < v->n && err == 0; i++)
-        err = arrange_value(a, f, &v->items[i], &items[i]);
+    int err = copy_items(a, v, ret);
+    for (uint32_t i = 0; f->type && i < v->n && err == 0; i++)
+        err = arrange_value(a, f, &v->items[i], &ret->items[i]);
     return err;
 }
 
 static int arrange_map(struct vg_arena *a, const struct vg_schema_field *f, const struct vg_json *v,
                        struct vg_json *ret)
 {
-    *ret = *v;
-    if (v->n == 0 || (!f->type && is_sorted(v)))
-        return 0;
-    struct vg_json_member *members = vg_arena_array(a, struct vg_json_member, v->n);
-    if (!members)
-        return -ENOMEM;
-    memcpy(members, v->members, v->n * sizeof *members);
-    *ret = (struct vg_json){.type = VG_JSON_OBJECT, .n = v->n, .members = members};
-    int err = 0;
-    for (uint32_t i = 0; i < v->n && err == 0; i++)
-        err = arrange_value(a, f, &v->members[i].value, &members[i].value);
-    if (!is_sorted(ret))
-        qsort(members, v->n, sizeof *members, by_key);
+    int err = copy_items(a, v, ret);
+    bool has_inside = f->type || f->value == VG_SCHEMA_STRINGS;
+    for (uint32_t i = 0; has_inside && i < v->n && err == 0; i++)
+        err = arrange_value(a, f, &v->members[i].value, &ret->members[i].value);
+    if (err == 0 && !is_sorted(ret))
+        qsort(ret->members, ret->n, sizeof *ret->members, by_key);
     return err;
 }
 
@@ -159,16 +165,19 @@ static int arrange_field(struct vg_arena *a, const struct vg_schema_field *f,
                     : arrange_value(a, f, v, ret);
 }
 
-/* Where each field of a type is among the members; NULL: it is not. */
-static void find_members(const struct vg_schema_type *type, const struct vg_json *v,
-                         const struct vg_json **found)
+/* Where the fields of a type are among the members; bit i: found[i] is one. */
+static uint64_t find_members(const struct vg_schema_type *type, const struct vg_json *v,
+                             const struct vg_json **found)
 {
-    memset(found, 0, type->n * sizeof *found);
+    uint64_t mask = 0;
     VG_JSON_FOREACH_MEMBER (m, v) {
         const struct vg_schema_field *f = vg_schema_field(type, vg_json_key(m));
-        if (f && m->value.type != VG_JSON_NULL)
-            found[f - type->fields] = &m->value;
+        if (!f || m->value.type == VG_JSON_NULL)
+            continue;
+        found[f - type->fields] = &m->value;
+        mask |= UINT64_C(1) << (f - type->fields);
     }
+    return mask;
 }
 
 /* What is printed of a field; NULL: nothing. *room is for a zero. */
@@ -200,16 +209,19 @@ int vg_schema_arrange_like(struct vg_arena *a, const struct vg_schema_type *type
                            const struct vg_json *root, const struct vg_json *old,
                            struct vg_json *ret)
 {
-    const struct vg_json *found[UINT8_MAX];
-    struct vg_json_member *out = vg_arena_array(a, struct vg_json_member, type->n + 1u);
+    const struct vg_json *found[FIELDS_MAX];
+    uint64_t given = find_members(type, root, found), mask = given | type->shown;
+    /* Room for these alone: a body can have a million objects of a type of many fields. */
+    struct vg_json_member *out =
+        vg_arena_array(a, struct vg_json_member, (size_t)__builtin_popcountll(mask) + 1);
     if (!out)
         return -ENOMEM;
     uint32_t n = 0;
-    find_members(type, root, found);
-    for (uint32_t i = 0; i < type->n; i++) {
+    for (; mask; mask &= mask - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(mask);
         const struct vg_schema_field *f = &type->fields[i];
         struct vg_json zero;
-        const struct vg_json *v = printed(f, found[i], &zero);
+        const struct vg_json *v = printed(f, given >> i & 1 ? found[i] : NULL, &zero);
         if (!v)
             continue;
         struct vg_json_member *m = &out[n++];

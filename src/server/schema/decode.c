@@ -209,10 +209,19 @@ static int decode_schema_or(struct decoder *d, const struct frame *f, struct vg_
         return 0;
     if (f->field->value == VG_SCHEMA_OR_BOOL)
         return vg_fail(d->status, VIGIL_E_INVALID, "boolean or JSON schema expected");
+    if (v->type != VG_JSON_ARRAY) { /* Go takes it for one without a schema */
+        *v = vg_json_null();
+        return 0;
+    }
     int err = 0;
-    VG_JSON_FOREACH_ITEM (it, v)
-        if (err == 0 && it->type == VG_JSON_OBJECT)
+    VG_JSON_FOREACH_ITEM (it, v) {
+        if (it->type == VG_JSON_NULL)
+            *it = vg_json_object();
+        else if (it->type != VG_JSON_OBJECT)
+            return refuse(d, f, it, f->field->type->go, false);
+        if (err == 0)
             err = decode_type(d, f, f->field->type, it);
+    }
     return err;
 }
 

@@ -22,7 +22,8 @@
 VG_CHECK int vg_schema_decode(struct vg_arena *a, const struct vg_schema_type *type,
                               struct vg_json *root, struct vg_json *unknown,
                               struct vg_status *reterr_status);
-/* A decoded tree in the order that is printed, as another tree that shares the first one's leaves.
+/* A decoded tree in the order that is printed, as another tree with lists and objects of its own:
+ * it may be changed and the first one stays. They share texts, and values that no type describes.
  * 0, -ENOMEM. */
 VG_CHECK int vg_schema_arrange(struct vg_arena *a, const struct vg_schema_type *type,
                                const struct vg_json *root, struct vg_json *ret);

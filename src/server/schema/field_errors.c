@@ -2,18 +2,16 @@
 #include <errno.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "field_errors.h"
 #include "object/quote.h"
 
-/* 256 errors: more than a person reads; a body of 3 MiB could make a million. */
-#define FIELD_ERRORS_MAX 256u
-/* 4 MiB of messages, and the one that gets there: a message can show a body of 3 MiB, a Status has
- * it twice. */
-#define FIELD_ERRORS_BYTES_MAX ((size_t)4 << 20)
-
-bool vg_field_errors_is_full(const struct vg_field_errors *e)
+void vg_field_errors_cut(struct vg_field_errors *e, size_t n)
 {
-    return e->failed || e->n == FIELD_ERRORS_MAX || e->bytes >= FIELD_ERRORS_BYTES_MAX;
+    while (e->n > n) {
+        const struct vg_cause *last = &e->v[--e->n];
+        e->bytes -= last->message.n + last->field.n;
+    }
 }
 
 static struct vg_cause *add(struct vg_field_errors *e)
@@ -50,6 +48,7 @@ static void note(struct vg_field_errors *e, const char *reason, const char *fiel
     if (r == 0)
         r = vg_arena_keep(e->arena, vg_slice_str(field), &c->field);
     e->failed |= r < 0;
+    c->hash = vg_hash(&(struct vg_hash_key){{0}}, c->message);
     e->bytes += c->message.n + c->field.n;
 }
 
@@ -117,6 +116,8 @@ void vg_field_not_supported(struct vg_field_errors *e, const char *field,
 void vg_field_duplicate(struct vg_field_errors *e, const char *field, struct vg_slice value_json)
 {
     VG_AUTO(buf) head = {0};
+    if (vg_field_errors_is_full(e))
+        return;
     if (vg_buf_printf(&head, "Duplicate value: %.*s", VG_SLICE_ARG(value_json)) < 0)
         e->failed = true;
     else
@@ -126,6 +127,8 @@ void vg_field_duplicate(struct vg_field_errors *e, const char *field, struct vg_
 void vg_field_too_long(struct vg_field_errors *e, const char *field, const char *what, size_t max)
 {
     VG_AUTO(buf) head = {0};
+    if (vg_field_errors_is_full(e))
+        return;
     if (vg_buf_printf(&head, "Too long: may not be more than %zu %s", max, what) < 0)
         e->failed = true;
     else
@@ -135,7 +138,7 @@ void vg_field_too_long(struct vg_field_errors *e, const char *field, const char 
 static bool was_said(const struct vg_field_errors *e, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (vg_slice_eq(e->v[k].field, e->v[i].field) &&
+        if (e->v[k].hash == e->v[i].hash && vg_slice_eq(e->v[k].field, e->v[i].field) &&
             vg_slice_eq(e->v[k].message, e->v[i].message))
             return true;
     return false;

@@ -10,6 +10,7 @@
 struct vg_cause {
     const char *reason; /* "FieldValueInvalid" */
     struct vg_slice message, field;
+    uint64_t hash; /* of the message: long ones are told apart without reading them */
 };
 
 struct vg_field_errors {
@@ -19,8 +20,18 @@ struct vg_field_errors {
     size_t bytes; /* of their messages */
     bool failed;  /* memory was short */
 };
+/* 256 errors: more than a person reads; a body of 3 MiB could make a million. */
+#define VG_FIELD_ERRORS_MAX 256u
+/* 4 MiB of messages, and the one that gets there: a message can show a body of 3 MiB, a Status has
+ * it twice. */
+#define VG_FIELD_ERRORS_BYTES_MAX ((size_t)4 << 20)
 /* No more are taken: whoever would make a long text for one asks first. */
-bool vg_field_errors_is_full(const struct vg_field_errors *e);
+static inline bool vg_field_errors_is_full(const struct vg_field_errors *e)
+{
+    return e->failed || e->n == VG_FIELD_ERRORS_MAX || e->bytes >= VG_FIELD_ERRORS_BYTES_MAX;
+}
+/* Forget those after the first n: what was found wrong may stay as it is. */
+void vg_field_errors_cut(struct vg_field_errors *e, size_t n);
 /* One error in general: its reason, field, what is said of it ("Invalid value"), the value as JSON
  * (without: p is NULL) and a detail (NULL: none). */
 void vg_field_note_v(struct vg_field_errors *e, const char *reason, const char *field,

@@ -43,11 +43,35 @@ static void few_that_show_much_fill_it_too(void **state)
     vg_arena_done(&a);
 }
 
+/* What is forgiven leaves as much room as there was: or what comes after it would pass unseen. */
+static void what_is_cut_makes_room(void **state)
+{
+    (void)state;
+    struct vg_arena a;
+    vg_arena_init(&a, 0, 0);
+    struct vg_field_errors e = {.arena = &a};
+    size_t n = (size_t)3 << 20;
+    char *text = vg_calloc(1, n);
+    assert_non_null(text);
+    memset(text, 'x', n);
+    vg_field_required(&e, "metadata.name", "%s", "");
+    for (size_t i = 0; i < 3; i++)
+        vg_field_invalid(&e, "spec", vg_slice(text, n), "must be less");
+    assert_true(vg_field_errors_is_full(&e));
+    vg_field_errors_cut(&e, 1);
+    assert_false(vg_field_errors_is_full(&e));
+    vg_field_required(&e, "spec.name", "%s", "");
+    assert_int_equal(e.n, 2);
+    vg_free(text);
+    vg_arena_done(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_no_more_than_a_person_reads),
         cmocka_unit_test(few_that_show_much_fill_it_too),
+        cmocka_unit_test(what_is_cut_makes_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,10 +14,10 @@
 
 static void check_named_rules(struct vg_check *c, const struct vg_at *list)
 {
-    VG_AT_FOREACH (rule, list) {
+    VG_CHECK_EACH (c, rule, list) {
         VG_AUTO(names) seen = {0};
         struct vg_at names = vg_at(&rule, "resourceNames");
-        VG_AT_FOREACH (name, &names) {
+        VG_CHECK_EACH (c, name, &names) {
             struct vg_name_reasons why = {0};
             if (!vg_validate_path_segment(vg_at_text(&name), &why))
                 (void)vg_check_reasons(c, &name, &why);
@@ -48,9 +48,9 @@ static void check_mutating_operations(struct vg_check *c, const struct vg_at *ma
 {
     static const char *const known[] = {"*", "CONNECT", "CREATE", "UPDATE", NULL};
     struct vg_at rules = vg_at(match, "resourceRules");
-    VG_AT_FOREACH (rule, &rules) {
+    VG_CHECK_EACH (c, rule, &rules) {
         struct vg_at operations = vg_at(&rule, "operations");
-        VG_AT_FOREACH (operation, &operations) {
+        VG_CHECK_EACH (c, operation, &operations) {
             struct vg_at blamed = vg_at_of(&rules, "operations", operation.v);
             (void)vg_check_one_of(c, &blamed, known);
         }
@@ -142,7 +142,7 @@ static bool is_identifier(struct vg_slice s)
 static void check_variables(struct vg_check *c, const struct vg_at *spec)
 {
     struct vg_at list = vg_at(spec, "variables");
-    VG_AT_FOREACH (variable, &list) {
+    VG_CHECK_EACH (c, variable, &list) {
         struct vg_at name = vg_at(&variable, "name"), expression = vg_at(&variable, "expression");
         if (vg_trimmed(vg_at_text(&name)).n == 0)
             vg_required(c, &name, "name is not specified");
@@ -193,7 +193,7 @@ static void check_annotations(struct vg_check *c, const struct vg_at *list, stru
     VG_AUTO(names) seen = {0};
     if (vg_at_n(list) > AUDIT_ANNOTATIONS_MAX)
         vg_bad(c, list, "must not have more than %u auditAnnotations", AUDIT_ANNOTATIONS_MAX);
-    VG_AT_FOREACH (annotation, list) {
+    VG_CHECK_EACH (c, annotation, list) {
         struct vg_at key = vg_at(&annotation, "key"), value = vg_at(&annotation, "valueExpression");
         size_t n = vg_trimmed(vg_at_text(&value)).n;
         check_annotation_key(c, &key, policy);
@@ -217,7 +217,7 @@ static void check_validating(struct vg_check *c, const struct vg_at *obj)
         vg_required(c, &validations, "%s", one);
         vg_required(c, &annotations, "%s", one);
     }
-    VG_AT_FOREACH (validation, &validations)
+    VG_CHECK_EACH (c, validation, &validations)
         check_validation(c, &validation);
     check_annotations(c, &annotations, vg_json_text(vg_json_at_path(obj->v, "metadata.name")));
 }
@@ -265,7 +265,7 @@ static void check_mutating(struct vg_check *c, const struct vg_at *obj)
     check_variables(c, &spec);
     if (vg_at_n(&mutations) == 0)
         vg_required(c, &mutations, "mutations must contain at least one item");
-    VG_AT_FOREACH (mutation, &mutations)
+    VG_CHECK_EACH (c, mutation, &mutations)
         check_mutation(c, &mutation);
     if (vg_check_given(c, &policy))
         (void)vg_check_one_of(c, &policy, again);
@@ -314,7 +314,7 @@ static void check_actions(struct vg_check *c, const struct vg_at *at)
 {
     static const char *const known[] = {"Audit", "Deny", "Warn", NULL};
     VG_AUTO(names) seen = {0};
-    VG_AT_FOREACH (action, at) {
+    VG_CHECK_EACH (c, action, at) {
         (void)vg_check_one_of(c, &action, known);
         if (!vg_names_add(c, &seen, vg_at_text(&action), NULL))
             vg_duplicate(c, &action);

@@ -64,7 +64,7 @@ static void check_resources(struct vg_check *c, const struct vg_at *at)
     VG_AUTO(names) of_all = {0};
     bool has_double = false, has_single = false, has_plain = false;
     (void)vg_check_given(c, at);
-    VG_AT_FOREACH (it, at) {
+    VG_CHECK_EACH (c, it, at) {
         struct vg_slice text = vg_at_text(&it);
         has_double = has_double || vg_at_is(&it, "*/*");
         has_single = has_single || vg_at_is(&it, "*");
@@ -89,11 +89,11 @@ void vg_check_admission_rule(struct vg_check *c, const struct vg_at *at)
     struct vg_at versions = vg_at(at, "apiVersions"), resources = vg_at(at, "resources");
     struct vg_at scope = vg_at(at, "scope");
     check_list(c, &operations, "operations");
-    VG_AT_FOREACH (operation, &operations)
+    VG_CHECK_EACH (c, operation, &operations)
         (void)vg_check_one_of(c, &operation, known);
     check_list(c, &groups, "API groups");
     check_list(c, &versions, "API versions");
-    VG_AT_FOREACH (version, &versions)
+    VG_CHECK_EACH (c, version, &versions)
         (void)vg_check_given(c, &version);
     check_resources(c, &resources);
     if (scope.v)
@@ -107,7 +107,7 @@ void vg_check_match_conditions(struct vg_check *c, const struct vg_at *at)
     VG_AUTO(names) seen = {0};
     if (vg_at_n(at) > MATCH_CONDITIONS_MAX)
         vg_too_many(c, at, vg_at_n(at), MATCH_CONDITIONS_MAX);
-    VG_AT_FOREACH (condition, at) {
+    VG_CHECK_EACH (c, condition, at) {
         struct vg_at expression = vg_at(&condition, "expression");
         struct vg_at name = vg_at(&condition, "name");
         if (vg_trimmed(vg_at_text(&expression)).n == 0)
@@ -146,7 +146,7 @@ static void check_review_versions(struct vg_check *c, const struct vg_at *at)
         vg_required(c, at, "must specify one of v1, v1beta1");
         return;
     }
-    VG_AT_FOREACH (version, at) {
+    VG_CHECK_EACH (c, version, at) {
         struct vg_name_reasons why = {0};
         if (!vg_names_add(c, &seen, vg_at_text(&version), NULL)) {
             vg_bad(c, &version, "duplicate version");
@@ -180,7 +180,7 @@ static void check_hook(struct vg_check *c, const struct vg_at *hook)
     struct vg_at client = vg_at(hook, "clientConfig"), match = vg_at(hook, "matchConditions");
     struct vg_at versions = vg_at(hook, "admissionReviewVersions");
     check_hook_name(c, &name);
-    VG_AT_FOREACH (rule, &rules)
+    VG_CHECK_EACH (c, rule, &rules)
         vg_check_admission_rule(c, &rule);
     check_choice(c, hook, "failurePolicy", failures);
     check_choice(c, hook, "matchPolicy", matches);
@@ -201,7 +201,7 @@ static void check_hooks(struct vg_check *c, const struct vg_at *obj)
 {
     VG_AUTO(names) seen = {0};
     struct vg_at hooks = vg_at(obj, "webhooks");
-    VG_AT_FOREACH (hook, &hooks) {
+    VG_CHECK_EACH (c, hook, &hooks) {
         struct vg_at name = vg_at(&hook, "name");
         check_hook(c, &hook);
         if (vg_at_text(&name).n && !vg_names_add(c, &seen, vg_at_text(&name), NULL))

@@ -97,7 +97,7 @@ static void check_status(struct vg_check *c, const struct vg_at *obj, const stru
     static const char *const values[] = {"True", "False", "Unknown", NULL};
     struct vg_at status = vg_at(obj, "status"), list = vg_at(&status, "conditions");
     (void)old;
-    VG_AT_FOREACH (condition, &list) {
+    VG_CHECK_EACH (c, condition, &list) {
         struct vg_at value = vg_at(&condition, "status");
         (void)vg_check_one_of(c, &value, values);
     }

@@ -183,7 +183,7 @@ static int prepare_daemon_set(struct vg_arena *a, struct vg_json *obj, const str
     (void)vg_prepare_template(a, obj, old);
     if (old && vg_json_equal(vg_json_at_path(obj, "spec.template"),
                              vg_json_at_path(old, "spec.template")) != 1)
-        n++;
+        n = (int64_t)((uint64_t)n + 1); /* wraps around, as in Go */
     int err = vg_arena_printf(a, &digits, "%lld", (long long)n);
     if (err == 0)
         err = vg_json_make_string(a, digits, &text);

@@ -217,7 +217,7 @@ static void check_metrics(struct vg_check *c, const struct vg_at *spec,
 {
     struct vg_at metrics = vg_at(spec, "metrics"), min = vg_at(spec, "minReplicas");
     bool has_outer = false;
-    VG_AT_FOREACH (metric, &metrics) {
+    VG_CHECK_EACH (c, metric, &metrics) {
         struct vg_at type = vg_at(&metric, "type");
         check_metric(c, &metric, rules);
         has_outer = has_outer || vg_at_is(&type, "Object") || vg_at_is(&type, "External");
@@ -270,7 +270,7 @@ static void check_scaling(struct vg_check *c, const struct vg_at *rules)
         (void)vg_check_one_of(c, &select, selects);
     if (vg_at_n(&policies) == 0)
         vg_required(c, &policies, "must specify at least one Policy");
-    VG_AT_FOREACH (policy, &policies)
+    VG_CHECK_EACH (c, policy, &policies)
         check_policy(c, &policy);
     if (vg_at_quantity(&tolerance, &q) && vg_quantity_sign(&q) < 0)
         vg_bad(c, &tolerance, "must be greater than or equal to 0");

@@ -76,9 +76,9 @@ static void check_usages(struct vg_check *c, const struct vg_at *at)
                                         NULL};
     VG_AUTO(names) seen = {0};
     (void)vg_check_given(c, at);
-    VG_AT_FOREACH (usage, at)
+    VG_CHECK_EACH (c, usage, at)
         (void)vg_check_one_of(c, &usage, known);
-    VG_AT_FOREACH (usage, at)
+    VG_CHECK_EACH (c, usage, at)
         if (!vg_names_add(c, &seen, vg_at_text(&usage), NULL))
             vg_duplicate(c, &usage);
 }
@@ -156,7 +156,7 @@ static void check_conditions(struct vg_check *c, const struct vg_at *list)
 {
     VG_AUTO(names) seen = {0};
     bool has_approved = false, has_denied = false;
-    VG_AT_FOREACH (condition, list) {
+    VG_CHECK_EACH (c, condition, list) {
         struct vg_at type = vg_at(&condition, "type");
         check_condition(c, &condition);
         bool is_approved = vg_at_is(&type, "Approved"), is_denied = vg_at_is(&type, "Denied");

@@ -10,6 +10,7 @@
 #include "object/validate_name.h"
 #include "server/schema/field_errors.h"
 #include "json/json.h"
+#include "json/lookup.h"
 
 struct vg_check {
     struct vg_field_errors *errors;
@@ -59,6 +60,11 @@ static inline struct vg_at vg_at_key(const struct vg_at *up, const struct vg_jso
 {
     return (struct vg_at){.up = up, .v = &m->value, .key = vg_json_key(m), .step = VG_AT_KEY};
 }
+/* Every item of a list. With a check: as long as there is room for errors. A list that a client has
+ * filled with nonsense is not looked through to its end. */
+#define VG_CHECK_EACH(c, it, list)                                                                 \
+    for (struct vg_at it = vg_at_item((list), 0); it.v && !vg_field_errors_is_full((c)->errors);   \
+         it = vg_at_item((list), it.index + 1u))
 #define VG_AT_FOREACH(it, list)                                                                    \
     for (struct vg_at it = vg_at_item((list), 0); it.v; it = vg_at_item((list), it.index + 1u))
 
@@ -169,6 +175,10 @@ bool vg_check_config_key(struct vg_check *c, const struct vg_at *at);
 bool vg_check_descending_path(struct vg_check *c, const struct vg_at *at);
 bool vg_check_no_backsteps(struct vg_check *c, const struct vg_at *at);
 bool vg_path_has_backstep(struct vg_slice path);
+/* What a map has under a key, NULL when nothing: for loops that ask a map of any size for many
+ * keys. hint: where it may be. Without memory the check fails. */
+const struct vg_json *vg_check_find(struct vg_check *c, struct vg_json_lookup *map,
+                                    struct vg_slice key, uint32_t hint);
 /* Required value when absent or empty; true when it is there. */
 bool vg_check_given(struct vg_check *c, const struct vg_at *at);
 /* Conditions of metav1, as new kinds have them; no type twice (policy.c). */

@@ -11,7 +11,7 @@ static const char *const volume_modes[] = {"Block", "Filesystem", NULL};
 void vg_check_access_modes(struct vg_check *c, const struct vg_at *modes)
 {
     bool has_pod = false, has_other = false;
-    VG_AT_FOREACH (mode, modes) {
+    VG_CHECK_EACH (c, mode, modes) {
         struct vg_at blamed = *modes;
         blamed.v = mode.v;
         bool is_known = vg_check_one_of(c, &blamed, access_modes);

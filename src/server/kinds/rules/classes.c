@@ -116,7 +116,7 @@ static void check_tolerations(struct vg_check *c, const struct vg_at *list)
 {
     VG_AUTO(names) seen = {0};
     vg_pod_check_tolerations(c, list);
-    VG_AT_FOREACH (it, list) {
+    VG_CHECK_EACH (c, it, list) {
         struct vg_at key = vg_at(&it, "key"), operator= vg_at(&it, "operator");
         struct vg_at value = vg_at(&it, "value"), effect = vg_at(&it, "effect");
         struct vg_slice all;

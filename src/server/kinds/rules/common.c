@@ -72,6 +72,8 @@ void vg_check_labels(struct vg_check *c, const struct vg_at *at)
         return;
     VG_JSON_FOREACH_MEMBER (m, at->v) {
         struct vg_name_reasons why = {0};
+        if (vg_field_errors_is_full(c->errors))
+            return;
         if (!vg_validate_label_key(vg_json_key(m), &why))
             blame_map(c, at, vg_json_key(m), &why);
         why.n = 0;
@@ -102,6 +104,15 @@ void vg_check_annotations(struct vg_check *c, const struct vg_at *at)
     }
     if (total > ANNOTATIONS_MAX)
         vg_too_long(c, at, ANNOTATIONS_MAX);
+}
+
+const struct vg_json *vg_check_find(struct vg_check *c, struct vg_json_lookup *map,
+                                    struct vg_slice key, uint32_t hint)
+{
+    const struct vg_json_member *m = NULL;
+    int r = vg_json_lookup_find(map, key, hint, &m);
+    c->errors->failed |= r < 0;
+    return r > 0 ? &m->value : NULL;
 }
 
 bool vg_check_immutable(struct vg_check *c, const struct vg_at *at, const struct vg_json *old)

@@ -52,7 +52,7 @@ static void check_expression(struct vg_check *c, const struct vg_at *at)
         vg_bad_text(c, &operator, "not a valid selector operator");
     }
     (void)vg_check_qualified(c, &key);
-    VG_AT_FOREACH (value, &values)
+    VG_CHECK_EACH (c, value, &values)
         (void)vg_check_label_value(c, &value);
 }
 
@@ -61,7 +61,7 @@ void vg_check_label_selector(struct vg_check *c, const struct vg_at *at)
     struct vg_at labels = vg_at(at, "matchLabels");
     struct vg_at expressions = vg_at(at, "matchExpressions");
     vg_check_labels(c, &labels);
-    VG_AT_FOREACH (e, &expressions)
+    VG_CHECK_EACH (c, e, &expressions)
         check_expression(c, &e);
 }
 

@@ -57,11 +57,13 @@ static void check_frozen(struct vg_check *c, const struct vg_at *obj, const stru
 static void check_config_map(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at data = vg_at(obj, "data"), binary = vg_at(obj, "binaryData");
+    VG_AUTO(json_lookup) others;
     size_t total = 0;
+    vg_json_lookup_init(&others, binary.v);
     for (uint32_t i = 0; i < vg_at_n(&data); i++) {
         const struct vg_json_member *m = &data.v->members[i];
         check_key(c, &data, m);
-        if (vg_at_n(&binary) && vg_json_get(binary.v, vg_json_key(m))) {
+        if (vg_check_find(c, &others, vg_json_key(m), i)) {
             struct vg_at at = vg_at_key(&data, m);
             vg_bad_value(c, &at, vg_json_quoted(c, vg_json_key(m)),
                          "duplicate of key present in binaryData");

@@ -25,7 +25,7 @@ static bool is_shared(struct vg_check *c, const struct vg_at *versions, enum sha
 {
     static const struct vg_json null;
     const struct vg_json *first = vg_json_get_str(vg_json_at(versions->v, 0), members[what]);
-    VG_AT_FOREACH (version, versions) {
+    VG_CHECK_EACH (c, version, versions) {
         const struct vg_json *it = vg_json_get_str(version.v, members[what]);
         int r = vg_json_equal(it ? it : &null, first ? first : &null);
         c->errors->failed |= r < 0;
@@ -70,15 +70,15 @@ static void check_stored(struct vg_check *c, const struct vg_at *obj, const stru
         vg_bad(c, &stored, "must have at least one stored version");
         return;
     }
-    VG_AT_FOREACH (name, &stored)
+    VG_CHECK_EACH (c, name, &stored)
         (void)vg_names_add(c, &kept, vg_at_text(&name), NULL);
-    VG_AT_FOREACH (version, versions) {
+    VG_CHECK_EACH (c, version, versions) {
         struct vg_slice name = vg_json_text(vg_json_get_str(version.v, "name"));
         (void)vg_names_add(c, &known, name, NULL);
         if (vg_json_is_true(vg_json_get_str(version.v, "storage")) && !vg_names_has(&kept, name))
             vg_bad(c, &stored, "must have the storage version %.*s", VG_SLICE_ARG(name));
     }
-    VG_AT_FOREACH (name, &stored) {
+    VG_CHECK_EACH (c, name, &stored) {
         struct vg_slice n = vg_at_text(&name);
         if (!vg_names_has(&known, n))
             vg_bad(c, &name,
@@ -117,7 +117,7 @@ static void check_names(struct vg_check *c, const struct vg_at *names)
     }
     for (size_t i = 0; i < VG_ARRAY_LEN(many); i++) {
         struct vg_at list = vg_at(names, many[i]);
-        VG_AT_FOREACH (it, &list)
+        VG_CHECK_EACH (c, it, &list)
             check_label(c, &it, false);
         if (i == 0 && vg_at_text(&kind).n && vg_slice_eq(vg_at_text(&kind), vg_at_text(&list_kind)))
             vg_bad(c, &list_kind, "kind and listKind may not be the same");
@@ -152,7 +152,7 @@ static void check_part(struct vg_check *c, enum shared what, const struct vg_at 
         vg_check_crd_subresources(c, at);
         break;
     case COLUMNS:
-        VG_AT_FOREACH (column, at)
+        VG_CHECK_EACH (c, column, at)
             vg_check_crd_column(c, &column);
         break;
     case SELECTABLE:
@@ -169,7 +169,7 @@ static void blame_versions(struct vg_check *c, const struct vg_at *versions, con
         VG_SLICE_LIT(GROUP), VG_SLICE_LIT("v1"), VG_SLICE_LIT("CustomResourceDefinitionVersion"));
     VG_AUTO(buf) b = {0};
     int r = vg_buf_append_byte(&b, '[');
-    VG_AT_FOREACH (version, versions) {
+    VG_CHECK_EACH (c, version, versions) {
         struct vg_json own = vg_json_object();
         VG_JSON_FOREACH_MEMBER (m, version.v) {
             bool is_above = false;
@@ -193,7 +193,7 @@ static void check_versions(struct vg_check *c, const struct vg_at *versions, con
     VG_AUTO(names) seen = {0};
     size_t stored = 0;
     bool is_unique = true;
-    VG_AT_FOREACH (version, versions) {
+    VG_CHECK_EACH (c, version, versions) {
         struct vg_at name = vg_at(&version, "name");
         const struct vg_json *schema = vg_json_get_str(version.v, "schema");
         bool has_status = vg_json_at_path(version.v, "subresources.status");
@@ -219,7 +219,7 @@ static void check_shared_parts(struct vg_check *c, const struct vg_at *spec, con
     const struct vg_json *first = vg_json_at(vg_json_get_str(spec->v, "versions"), 0);
     bool has_status = false;
     struct vg_at versions = vg_at(spec, "versions");
-    VG_AT_FOREACH (version, &versions)
+    VG_CHECK_EACH (c, version, &versions)
         has_status = has_status || vg_json_at_path(version.v, "subresources.status");
     for (size_t i = 0; i < N_SHARED; i++) {
         struct vg_at at = vg_at_of(spec, tops[i], vg_json_get_str(first, members[i]));
@@ -236,7 +236,7 @@ static void check_review_versions(struct vg_check *c, const struct vg_at *at)
     bool has_known = false;
     if (!vg_check_given(c, at))
         return;
-    VG_AT_FOREACH (version, at) {
+    VG_CHECK_EACH (c, version, at) {
         struct vg_name_reasons why = {0};
         if (!vg_names_add(c, &seen, vg_at_text(&version), NULL)) {
             vg_bad(c, &version, "duplicate version");
@@ -289,7 +289,7 @@ static void check_group(struct vg_check *c, const struct vg_at *at)
 
 static void check_given_schemas(struct vg_check *c, const struct vg_at *versions)
 {
-    VG_AT_FOREACH (version, versions) {
+    VG_CHECK_EACH (c, version, versions) {
         struct vg_at schema = vg_at(&version, "schema");
         struct vg_at inner = vg_at(&schema, "openAPIV3Schema");
         if (!inner.v)

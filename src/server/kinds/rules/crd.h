@@ -14,9 +14,10 @@ void vg_check_crd_column(struct vg_check *c, const struct vg_at *at);
 void vg_check_crd_selectable(struct vg_check *c, const struct vg_at *list,
                              const struct vg_json *schema);
 void vg_check_crd_deprecation(struct vg_check *c, const struct vg_at *version);
-/* The schema of the field that a path like .spec.color names. 0 with *ret NULL when its schema is
- * not known; a reason in the original's words when there is none. */
-const char *vg_crd_field(const struct vg_json *schema, struct vg_slice path,
+/* The schema of the field that a path like .spec.color names. NULL with *ret NULL when its schema
+ * is not known; a reason in the original's words when there is none. Each property that it is held
+ * against is one of *steps (NULL: any number); without enough of them nothing is known. */
+const char *vg_crd_field(const struct vg_json *schema, struct vg_slice path, uint64_t *steps,
                          const struct vg_json **ret);
 
 #endif

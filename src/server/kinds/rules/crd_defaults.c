@@ -38,7 +38,7 @@ static void check_default_enum(struct vg_check *c, const struct vg_at *def,
     c->errors->failed |= !texts;
     if (!texts)
         return;
-    VG_AT_FOREACH (value, values) {
+    VG_CHECK_EACH (c, value, values) {
         if (vg_json_equal(value.v, def->v) == 1)
             return;
         struct vg_slice text = vg_at_text(&value);

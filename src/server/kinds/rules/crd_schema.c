@@ -10,6 +10,10 @@
 #include "crd.h"
 #include "names.h"
 
+/* Properties that the paths of rules are held against in all: some 30 ms. Real definitions have
+ * hundreds of rules and of properties; beyond, paths are taken as they are. */
+#define PATH_STEPS_MAX UINT64_C(10000000)
+
 enum level { AT_ROOT, AT_ITEM, AT_FIELD };
 
 static bool has(const struct vg_at *schema, const char *member)
@@ -30,7 +34,7 @@ static void check_nested(struct vg_check *c, const struct vg_at *at);
 static void check_nested_list(struct vg_check *c, const struct vg_at *schema, const char *member)
 {
     struct vg_at list = vg_at(schema, member);
-    VG_AT_FOREACH (it, &list)
+    VG_CHECK_EACH (c, it, &list)
         check_nested(c, &it);
 }
 
@@ -55,7 +59,7 @@ static void check_values(struct vg_check *c, const struct vg_at *schema)
     struct vg_at not = vg_at(schema, "not");
     if (!is_int_or_string(any.v))
         check_nested_list(c, schema, "anyOf");
-    VG_AT_FOREACH (it, &all)
+    VG_CHECK_EACH (c, it, &all)
         if (it.index || !is_int_or_string(vg_json_get_str(it.v, "anyOf")))
             check_nested(c, &it);
     check_nested_list(c, schema, "oneOf");
@@ -248,11 +252,13 @@ static void check_set(struct vg_check *c, const struct vg_at *s)
 }
 
 static void check_map_key(struct vg_check *c, const struct vg_at *keys, const struct vg_at *items,
-                          struct vg_slice key, struct vg_names *seen)
+                          struct vg_json_lookup *lookup, struct vg_slice key, struct vg_names *seen)
 {
     struct vg_at properties = vg_at(items, "properties"), item_type = vg_at(items, "type");
-    struct vg_json_member *m = properties.v ? vg_json_member(properties.v, key) : NULL;
-    if (m) {
+    const struct vg_json_member *m = NULL;
+    int r = vg_json_lookup_find(lookup, key, UINT32_MAX, &m);
+    c->errors->failed |= r < 0;
+    if (r > 0) {
         struct vg_at p = vg_at_key(&properties, m), type = vg_at(&p, "type");
         if (vg_at_is(&type, "array") || vg_at_is(&type, "object"))
             vg_bad_value(c, &type, vg_json_shown(c, item_type.v),
@@ -279,17 +285,10 @@ static void check_map(struct vg_check *c, const struct vg_at *s)
         vg_bad_text(c, &type, "must be object if parent array's x-kubernetes-list-type is map");
         return;
     }
-    VG_AT_FOREACH (key, &keys)
-        check_map_key(c, &keys, &items, vg_at_text(&key), &seen);
-}
-
-static bool has_text(const struct vg_json *list, struct vg_slice text)
-{
-    if (list)
-        VG_JSON_FOREACH_ITEM (it, list)
-            if (vg_slice_eq(vg_json_text(it), text))
-                return true;
-    return false;
+    VG_AUTO(json_lookup) lookup;
+    vg_json_lookup_init(&lookup, vg_json_get_str(items.v, "properties"));
+    VG_CHECK_EACH (c, key, &keys)
+        check_map_key(c, &keys, &items, &lookup, vg_at_text(&key), &seen);
 }
 
 /* Keys are always there, and items never null. */
@@ -302,14 +301,22 @@ static void check_keys_given(struct vg_check *c, const struct vg_at *s, bool is_
     if (vg_at_is_true(&nullable))
         vg_forbidden(c, &nullable, "cannot be nullable when x-kubernetes-list-type is %s",
                      list_type);
-    VG_AT_FOREACH (key, &keys) {
-        struct vg_json_member *m =
-            is_map && properties.v ? vg_json_member(properties.v, vg_at_text(&key)) : NULL;
-        if (!m)
+    if (!is_map)
+        return;
+    VG_AUTO(names) needed = {0};
+    VG_AUTO(json_lookup) lookup;
+    vg_json_lookup_init(&lookup, properties.v);
+    VG_CHECK_EACH (c, name, &required)
+        (void)vg_names_add(c, &needed, vg_at_text(&name), NULL);
+    VG_CHECK_EACH (c, key, &keys) {
+        const struct vg_json_member *m = NULL;
+        int r = vg_json_lookup_find(&lookup, vg_at_text(&key), UINT32_MAX, &m);
+        c->errors->failed |= r < 0;
+        if (r <= 0)
             continue;
         struct vg_at p = vg_at_key(&properties, m), def = vg_at(&p, "default");
         struct vg_at null = vg_at(&p, "nullable");
-        if (!def.v && !has_text(required.v, vg_at_text(&key)))
+        if (!def.v && !vg_names_has(&needed, vg_at_text(&key)))
             vg_required(c, &def,
                         "this property is in x-kubernetes-list-map-keys, so it must have a "
                         "default or be a required property");
@@ -347,7 +354,8 @@ static bool has_break(struct vg_slice s)
     return s.n && (memchr(s.p, '\n', s.n) || memchr(s.p, '\r', s.n));
 }
 
-static void check_rule(struct vg_check *c, const struct vg_at *schema, const struct vg_at *at)
+static void check_rule(struct vg_check *c, const struct vg_at *schema, const struct vg_at *at,
+                       uint64_t *steps)
 {
     static const char *const reasons[] = {"FieldValueDuplicate", "FieldValueForbidden",
                                           "FieldValueInvalid", "FieldValueRequired", NULL};
@@ -372,13 +380,14 @@ static void check_rule(struct vg_check *c, const struct vg_at *schema, const str
         vg_bad(c, &path, "must be non-empty if specified");
     if (has_break(p))
         vg_bad(c, &path, "must not contain line breaks");
-    if (p.n && !memchr(p.p, '[', p.n) && vg_crd_field(schema->v, p, &ignored))
+    if (p.n && !memchr(p.p, '[', p.n) && vg_crd_field(schema->v, p, steps, &ignored))
         vg_bad(c, &path, "must be a valid path");
 }
 
 struct inside {
     const char *no_default; /* why there may be none; NULL: there may */
     bool is_in_meta, is_root;
+    uint64_t *steps; /* left for the paths of rules */
 };
 
 static void check_schema(struct vg_check *c, const struct vg_at *s, struct inside in);
@@ -394,7 +403,7 @@ static void check_properties(struct vg_check *c, const struct vg_at *s, struct i
         return;
     VG_JSON_FOREACH_MEMBER (m, properties.v) {
         struct vg_at p = vg_at_key(&properties, m);
-        struct inside sub = {in.no_default, in.is_in_meta, false};
+        struct inside sub = {in.no_default, in.is_in_meta, false, in.steps};
         for (size_t i = 0; i < VG_ARRAY_LEN(meta) && is_resource; i++)
             if (vg_slice_eq(vg_json_key(m), vg_slice_str(meta[i][0]))) {
                 sub.is_in_meta = true;
@@ -413,7 +422,7 @@ static void check_schema(struct vg_check *c, const struct vg_at *s, struct insid
                  map = vg_at(s, "x-kubernetes-map-type");
     struct vg_at preserve = vg_at(s, "x-kubernetes-preserve-unknown-fields");
     struct vg_at rules = vg_at(s, "x-kubernetes-validations");
-    struct inside sub = {in.no_default, in.is_in_meta, false}, other = sub;
+    struct inside sub = {in.no_default, in.is_in_meta, false, in.steps}, other = sub;
     check_unsupported(c, s, in.no_default, in.is_in_meta);
     if (vg_at_is_true(&unique))
         vg_forbidden(c, &unique,
@@ -430,7 +439,7 @@ static void check_schema(struct vg_check *c, const struct vg_at *s, struct insid
         check_schema(c, &not, sub);
     for (size_t i = 0; i < VG_ARRAY_LEN(lists); i++) {
         struct vg_at list = vg_at(s, lists[i]);
-        VG_AT_FOREACH (it, &list)
+        VG_CHECK_EACH (c, it, &list)
             check_schema(c, &it, sub);
     }
     if (vg_json_is(items.v, VG_JSON_OBJECT))
@@ -442,8 +451,8 @@ static void check_schema(struct vg_check *c, const struct vg_at *s, struct insid
         (void)vg_check_one_of(c, &map, map_types);
     }
     check_list_type(c, s);
-    VG_AT_FOREACH (rule, &rules)
-        check_rule(c, s, &rule);
+    VG_CHECK_EACH (c, rule, &rules)
+        check_rule(c, s, &rule, in.steps);
 }
 
 void vg_check_crd_schema(struct vg_check *c, const struct vg_at *at, bool has_status)
@@ -464,12 +473,13 @@ void vg_check_crd_schema(struct vg_check *c, const struct vg_at *at, bool has_st
         qsort(c->errors->v + before, c->errors->n - before, sizeof *c->errors->v, by_text);
     else
         vg_check_crd_defaults(c, &schema);
-    check_schema(c, &schema, (struct inside){.is_root = true});
+    uint64_t steps = PATH_STEPS_MAX;
+    check_schema(c, &schema, (struct inside){.is_root = true, .steps = &steps});
 }
 
 /* ---- paths ---- */
 
-const char *vg_crd_field(const struct vg_json *schema, struct vg_slice path,
+const char *vg_crd_field(const struct vg_json *schema, struct vg_slice path, uint64_t *steps,
                          const struct vg_json **ret)
 {
     *ret = NULL;
@@ -480,8 +490,13 @@ const char *vg_crd_field(const struct vg_json *schema, struct vg_slice path,
     for (size_t from = 1, i = 1; i <= path.n; i++) {
         if (i < path.n && path.p[i] != '.')
             continue;
-        schema =
-            vg_json_get(vg_json_get_str(schema, "properties"), vg_slice(path.p + from, i - from));
+        const struct vg_json *properties = vg_json_get_str(schema, "properties");
+        uint64_t n = properties ? properties->n : 0;
+        if (steps && *steps < n)
+            return NULL;
+        if (steps)
+            *steps -= n;
+        schema = vg_json_get(properties, vg_slice(path.p + from, i - from));
         if (!schema)
             return "does not refer to a valid field";
         from = i + 1;

@@ -11,12 +11,19 @@ int vg_default_map(struct vg_arena *a, struct vg_json *v, const char *name,
     if (!vg_json_is(from, VG_JSON_OBJECT) || from->n == 0)
         return 0;
     int err = vg_default_object(a, v, name, &to);
-    for (uint32_t i = 0; i < from->n && err == 0; i++) {
-        const struct vg_json_member *m = &from->members[i];
-        if (!vg_json_get(to, vg_json_key(m)))
+    if (err < 0)
+        return err;
+    /* What is added has other keys than all that come: those that were there are asked. */
+    struct vg_json given = *to;
+    VG_AUTO(json_lookup) were;
+    vg_json_lookup_init(&were, &given);
+    for (uint32_t i = 0; i < from->n && err >= 0; i++) {
+        const struct vg_json_member *m = &from->members[i], *was;
+        err = vg_json_lookup_find(&were, vg_json_key(m), i, &was);
+        if (err == 0)
             err = vg_json_object_add(a, to, vg_json_key(m), m->value);
     }
-    return err;
+    return err < 0 ? err : 0;
 }
 
 static bool is_text(const struct vg_json *v, const char *name, const char *text)

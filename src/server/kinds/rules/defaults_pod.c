@@ -5,20 +5,23 @@
 #include "defaults.h"
 #include "pod_int.h"
 
-/* More amounts than these are given to no pod by itself: see pod_resources.c. */
-#define POD_AMOUNTS_MAX 64u
-
-/* A resource that the map lacks is what the containers have of it together. */
-static int default_sum(struct vg_arena *a, const struct vg_json *spec, const char *list,
-                       struct vg_slice name, struct vg_json *map)
+/* Each of these resources becomes what the containers have of it together, if they have any. */
+static int default_sums(struct vg_arena *a, const struct vg_json *spec, const char *list,
+                        struct vg_pod_sum *sums, size_t n, struct vg_json *map)
 {
-    struct vg_quantity sum;
     char room[VG_QUANTITY_TEXT_MAX];
-    struct vg_json text;
-    if (vg_json_get(map, name) || !vg_pod_sum(spec, list, name, &sum))
-        return 0;
-    int err = vg_json_make_string(a, vg_quantity_text(&sum, room), &text);
-    return err < 0 ? err : vg_json_object_add(a, map, name, text);
+    int err = 0;
+    if (n)
+        vg_pod_sums(spec, list, sums, n);
+    for (size_t i = 0; i < n && err == 0; i++) {
+        struct vg_json text;
+        if (!sums[i].is_there)
+            continue;
+        err = vg_json_make_string(a, vg_quantity_text(&sums[i].amount, room), &text);
+        if (err == 0)
+            err = vg_json_object_add(a, map, sums[i].name, text);
+    }
+    return err;
 }
 
 int vg_default_container(struct vg_arena *a, struct vg_json *v)
@@ -102,24 +105,34 @@ int vg_default_pod_status(struct vg_arena *a, struct vg_json *v)
 
 /* ---- of the pod as a whole ---- */
 
+/* Sizes of huge pages that containers are limited in, and the pod says nothing of. */
+static size_t gather_huge(const struct vg_json *containers, const struct vg_json *requests,
+                          const struct vg_json *limits, struct vg_pod_sum *sums, size_t n)
+{
+    for (uint32_t i = 0; vg_json_is(containers, VG_JSON_ARRAY) && i < containers->n; i++) {
+        const struct vg_json *own = vg_json_at_path(&containers->items[i], "resources.limits");
+        for (uint32_t k = 0; own && k < own->n && n < VG_POD_SUMS_MAX; k++) {
+            struct vg_slice name = vg_json_key(&own->members[k]);
+            bool is_known = !vg_resource_is_huge(name) || vg_json_get(requests, name) ||
+                            vg_json_get(limits, name);
+            for (size_t s = 0; s < n && !is_known; s++)
+                is_known = vg_slice_eq(sums[s].name, name);
+            if (!is_known)
+                sums[n++].name = name;
+        }
+    }
+    return n;
+}
+
 /* Huge pages are limited by the pod as they are by its containers together, unless it asks for some
  * itself. */
 static int default_huge_limits(struct vg_arena *a, const struct vg_json *spec,
-                               const struct vg_json *requests, struct vg_json *limits,
-                               const struct vg_json *containers)
+                               const struct vg_json *requests, struct vg_json *limits)
 {
-    int err = 0;
-    if (containers)
-        VG_JSON_FOREACH_ITEM (c, containers) {
-            const struct vg_json *own = vg_json_at_path(c, "resources.limits");
-            if (own)
-                VG_JSON_FOREACH_MEMBER (m, own) {
-                    if (vg_resource_is_huge(vg_json_key(m)) &&
-                        !vg_json_get(requests, vg_json_key(m)) && err == 0)
-                        err = default_sum(a, spec, "limits", vg_json_key(m), limits);
-                }
-        }
-    return err;
+    struct vg_pod_sum sums[VG_POD_SUMS_MAX];
+    size_t n = gather_huge(vg_json_get_str(spec, "containers"), requests, limits, sums, 0);
+    n = gather_huge(vg_json_get_str(spec, "initContainers"), requests, limits, sums, n);
+    return default_sums(a, spec, "limits", sums, n, limits);
 }
 
 /* A pod with limits asks for what its containers ask for together, else for as much as it may have.
@@ -127,13 +140,17 @@ static int default_huge_limits(struct vg_arena *a, const struct vg_json *spec,
 static int default_pod_requests(struct vg_arena *a, const struct vg_json *spec,
                                 const struct vg_json *limits, struct vg_json *requests)
 {
-    int err = default_sum(a, spec, "requests", VG_SLICE_LIT("cpu"), requests);
-    if (err == 0)
-        err = default_sum(a, spec, "requests", VG_SLICE_LIT("memory"), requests);
+    static const struct vg_slice compute[] = {{"cpu", 3}, {"memory", 6}};
+    struct vg_pod_sum sums[VG_ARRAY_LEN(compute)];
+    size_t n = 0;
+    for (size_t i = 0; i < VG_ARRAY_LEN(compute); i++)
+        if (!vg_json_get(requests, compute[i]))
+            sums[n++].name = compute[i];
+    int err = default_sums(a, spec, "requests", sums, n, requests);
     VG_JSON_FOREACH_MEMBER (m, limits) {
         struct vg_slice key = vg_json_key(m);
-        bool is_supported = vg_slice_eq(key, VG_SLICE_LIT("cpu")) ||
-                            vg_slice_eq(key, VG_SLICE_LIT("memory")) || vg_resource_is_huge(key);
+        bool is_supported = vg_slice_eq(key, compute[0]) || vg_slice_eq(key, compute[1]) ||
+                            vg_resource_is_huge(key);
         if (err == 0 && is_supported && !vg_json_get(requests, key))
             err = vg_json_object_add(a, requests, key, m->value);
     }
@@ -147,12 +164,9 @@ static int default_resources(struct vg_arena *a, struct vg_json *spec)
     struct vg_json *asked = vg_json_get_str(resources, "requests");
     struct vg_json limits = given ? *given : vg_json_object();
     struct vg_json requests = asked ? *asked : vg_json_object();
-    if (!resources || (limits.n == 0 && requests.n == 0) || limits.n + requests.n > POD_AMOUNTS_MAX)
+    if (!resources || (limits.n == 0 && requests.n == 0) || limits.n + requests.n > VG_POD_SUMS_MAX)
         return 0;
-    int err = default_huge_limits(a, spec, &requests, &limits, vg_json_get_str(spec, "containers"));
-    if (err == 0)
-        err = default_huge_limits(a, spec, &requests, &limits,
-                                  vg_json_get_str(spec, "initContainers"));
+    int err = default_huge_limits(a, spec, &requests, &limits);
     if (err == 0 && limits.n)
         err = vg_json_object_set(a, resources, VG_SLICE_LIT("limits"), limits);
     if (err == 0 && limits.n)

@@ -18,7 +18,7 @@ static void forgive(struct vg_check *c, size_t before, const struct vg_json *now
                     const struct vg_json *old)
 {
     if (c->errors->n > before && now && old && vg_json_equal(now, old) == 1)
-        c->errors->n = before;
+        vg_field_errors_cut(c->errors, before);
 }
 
 /* Labels of controllers whose addresses are known to be in canonical form. */
@@ -67,18 +67,18 @@ static void check_subset(struct vg_check *c, const struct vg_at *at)
     struct vg_at ports = vg_at(at, "ports");
     if (vg_at_n(&ready) == 0 && vg_at_n(&other) == 0)
         vg_required(c, at, "must specify `addresses` or `notReadyAddresses`");
-    VG_AT_FOREACH (address, &ready)
+    VG_CHECK_EACH (c, address, &ready)
         check_address(c, &address);
-    VG_AT_FOREACH (address, &other)
+    VG_CHECK_EACH (c, address, &other)
         check_address(c, &address);
-    VG_AT_FOREACH (port, &ports)
+    VG_CHECK_EACH (c, port, &ports)
         check_port(c, &port, vg_at_n(&ports) > 1);
 }
 
 static void check_endpoints(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at subsets = vg_at(obj, "subsets");
-    VG_AT_FOREACH (subset, &subsets)
+    VG_CHECK_EACH (c, subset, &subsets)
         check_subset(c, &subset);
 }
 
@@ -92,7 +92,7 @@ static void check_endpoints_update(struct vg_check *c, const struct vg_at *obj,
 
 static void warn_addresses(struct vg_check *c, const struct vg_at *list)
 {
-    VG_AT_FOREACH (address, list) {
+    VG_CHECK_EACH (c, address, list) {
         struct vg_at ip = vg_at(&address, "ip");
         vg_caution_ip(c, &ip);
     }
@@ -107,7 +107,7 @@ static void warn_endpoints(struct vg_check *c, const struct vg_at *obj, const st
     (void)old;
     if (vg_slice_eq(by, VG_SLICE_LIT("endpoint-controller")))
         return;
-    VG_AT_FOREACH (subset, &subsets) {
+    VG_CHECK_EACH (c, subset, &subsets) {
         struct vg_at ready = vg_at(&subset, "addresses"),
                      other = vg_at(&subset, "notReadyAddresses");
         warn_addresses(c, &ready);
@@ -182,7 +182,7 @@ static void check_hints(struct vg_check *c, const struct vg_at *hints, const cha
         vg_too_many(c, &list, vg_at_n(&list), HINTS_MAX);
         return;
     }
-    VG_AT_FOREACH (hint, &list) {
+    VG_CHECK_EACH (c, hint, &list) {
         struct vg_at name = vg_at(&hint, "name");
         if (!vg_names_add(c, &names, vg_at_text(&name), hint.v))
             vg_duplicate(c, &name);
@@ -199,7 +199,7 @@ static void check_endpoint(struct vg_check *c, const struct vg_at *at, const str
         vg_required(c, &addresses, "must contain at least 1 address");
     else if (vg_at_n(&addresses) > ADDRESSES_MAX)
         vg_too_many(c, &addresses, vg_at_n(&addresses), ADDRESSES_MAX);
-    VG_AT_FOREACH (address, &addresses)
+    VG_CHECK_EACH (c, address, &addresses)
         check_slice_address(c, &address, type);
     if (vg_at_is_set(&node))
         (void)vg_check_dns_subdomain(c, &node);
@@ -221,7 +221,7 @@ static void check_slice_ports(struct vg_check *c, const struct vg_at *ports)
         vg_too_many(c, ports, vg_at_n(ports), PORTS_MAX);
         return;
     }
-    VG_AT_FOREACH (port, ports) {
+    VG_CHECK_EACH (c, port, ports) {
         struct vg_at name = vg_at(&port, "name"), protocol = vg_at(&port, "protocol");
         struct vg_at application = vg_at(&port, "appProtocol");
         if (vg_at_text(&name).n)
@@ -262,7 +262,7 @@ static void check_slice_with(struct vg_check *c, const struct vg_at *obj, const 
     if (vg_at_n(&list) > ENDPOINTS_MAX)
         vg_too_many(c, &list, vg_at_n(&list), ENDPOINTS_MAX);
     else
-        VG_AT_FOREACH (endpoint, &list)
+        VG_CHECK_EACH (c, endpoint, &list)
             check_endpoint(c, &endpoint, &type);
     forgive(c, before, list.v, vg_json_get_str(old, "endpoints"));
 }
@@ -289,9 +289,9 @@ static void warn_slice(struct vg_check *c, const struct vg_at *obj, const struct
         vg_caution(c, "spec.addressType: FQDN endpoints are deprecated");
     if (is_managed_by(obj, controllers))
         return;
-    VG_AT_FOREACH (endpoint, &list) {
+    VG_CHECK_EACH (c, endpoint, &list) {
         struct vg_at addresses = vg_at(&endpoint, "addresses");
-        VG_AT_FOREACH (address, &addresses)
+        VG_CHECK_EACH (c, address, &addresses)
             vg_caution_ip(c, &address);
     }
 }

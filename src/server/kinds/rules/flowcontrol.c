@@ -70,7 +70,7 @@ static void check_status_of(struct vg_check *c, const struct vg_at *obj)
 {
     VG_AUTO(names) seen = {0};
     struct vg_at status = vg_at(obj, "status"), list = vg_at(&status, "conditions");
-    VG_AT_FOREACH (condition, &list) {
+    VG_CHECK_EACH (c, condition, &list) {
         struct vg_at type = vg_at(&condition, "type");
         if (!vg_names_add(c, &seen, vg_at_text(&type), NULL))
             vg_duplicate_value(c, &type, vg_json_quoted(c, vg_at_text(&type)));
@@ -166,7 +166,7 @@ static void check_verbs(struct vg_check *c, const struct vg_at *rule)
     struct vg_at at = vg_at(rule, "verbs");
     if (!check_list(c, &at, "verbs must contain at least one value", "verbs"))
         return;
-    VG_AT_FOREACH (verb, &at) {
+    VG_CHECK_EACH (c, verb, &at) {
         const char *const *v = verbs;
         while (*v && !vg_at_is(&verb, *v))
             v++;
@@ -203,7 +203,7 @@ static void check_other_rule(struct vg_check *c, const struct vg_at *rule)
     if (!check_list(c, &urls, "nonResourceURLs must contain at least one value",
                     "non-resource URLs"))
         return;
-    VG_AT_FOREACH (url, &urls)
+    VG_CHECK_EACH (c, url, &urls)
         check_url(c, &url);
 }
 
@@ -221,7 +221,7 @@ static void check_resource_rule(struct vg_check *c, const struct vg_at *rule)
                     "resource rules that are not cluster scoped must supply at least one namespace",
                     "namespaces"))
         return;
-    VG_AT_FOREACH (ns, &namespaces)
+    VG_CHECK_EACH (c, ns, &namespaces)
         (void)check_namespace(c, &ns, "each member of this list must be '*' or a DNS-1123 label; ");
 }
 
@@ -231,14 +231,14 @@ static void check_rule(struct vg_check *c, const struct vg_at *at)
     struct vg_at others = vg_at(at, "nonResourceRules");
     if (vg_at_n(&subjects) == 0)
         vg_required(c, &subjects, "subjects must contain at least one value");
-    VG_AT_FOREACH (subject, &subjects)
+    VG_CHECK_EACH (c, subject, &subjects)
         check_subject(c, &subject);
     if (vg_at_n(&resources) == 0 && vg_at_n(&others) == 0)
         vg_required(c, at,
                     "at least one of resourceRules and nonResourceRules has to be non-empty");
-    VG_AT_FOREACH (rule, &resources)
+    VG_CHECK_EACH (c, rule, &resources)
         check_resource_rule(c, &rule);
-    VG_AT_FOREACH (rule, &others)
+    VG_CHECK_EACH (c, rule, &others)
         check_other_rule(c, &rule);
 }
 
@@ -271,7 +271,7 @@ static void check_schema(struct vg_check *c, const struct vg_at *obj)
         (void)vg_check_dns_subdomain(c, &name);
     else
         vg_required(c, &name, "must reference a priority level");
-    VG_AT_FOREACH (rule, &rules)
+    VG_CHECK_EACH (c, rule, &rules)
         check_rule(c, &rule);
     const struct vg_json *fixed = fixed_spec(c, obj, mandatory_schemas);
     if (fixed && !is_same(c, spec.v, fixed))

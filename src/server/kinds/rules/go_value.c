@@ -41,7 +41,7 @@ struct vg_slice vg_go_value(struct vg_check *c, const struct vg_json *v,
 {
     VG_AUTO(buf) b = {0};
     struct vg_slice ret = VG_SLICE_LIT("null");
-    if (!v || v->type == VG_JSON_NULL)
+    if (!v || v->type == VG_JSON_NULL || vg_field_errors_is_full(c->errors))
         return ret;
     if (append(&b, v, fields) < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)
         c->errors->failed = true;

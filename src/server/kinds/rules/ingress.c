@@ -126,16 +126,16 @@ static void check_rule(struct vg_check *c, const struct vg_at *rule)
         return;
     if (vg_at_n(&paths) == 0)
         vg_required(c, &paths, NULL);
-    VG_AT_FOREACH (path, &paths)
+    VG_CHECK_EACH (c, path, &paths)
         check_path(c, &path);
 }
 
 static void check_tls(struct vg_check *c, const struct vg_at *spec)
 {
     struct vg_at list = vg_at(spec, "tls");
-    VG_AT_FOREACH (tls, &list) {
+    VG_CHECK_EACH (c, tls, &list) {
         struct vg_at hosts = vg_at(&tls, "hosts"), secret = vg_at(&tls, "secretName");
-        VG_AT_FOREACH (host, &hosts)
+        VG_CHECK_EACH (c, host, &hosts)
             check_host(c, &host);
         if (vg_at_text(&secret).n)
             (void)vg_check_dns_subdomain(c, &secret);
@@ -151,7 +151,7 @@ static void check_spec(struct vg_check *c, const struct vg_at *obj)
         vg_bad(c, &blamed, "either `defaultBackend` or `rules` must be specified");
     if (vg_at_is_set(&backend))
         check_backend(c, &backend);
-    VG_AT_FOREACH (rule, &rules)
+    VG_CHECK_EACH (c, rule, &rules)
         check_rule(c, &rule);
     check_tls(c, &spec);
     if (vg_at_is_set(&class))
@@ -183,7 +183,7 @@ static void check_ingress_status(struct vg_check *c, const struct vg_at *obj,
     struct vg_at status = vg_at(obj, "status"), balancer = vg_at(&status, "loadBalancer");
     struct vg_at list = vg_at(&balancer, "ingress");
     const struct vg_json *before = vg_json_at_path(old, "status.loadBalancer.ingress");
-    VG_AT_FOREACH (item, &list)
+    VG_CHECK_EACH (c, item, &list)
         vg_check_balancer_item(c, &item, before, false);
 }
 

@@ -142,7 +142,7 @@ bool vg_text_is_among(struct vg_slice text, const struct vg_json *list)
 bool vg_check_ip_or_old(struct vg_check *c, const struct vg_at *at, const struct vg_json *before)
 {
     const char *why = wrong_with(vg_at_text(at));
-    if (!why || vg_text_is_among(vg_at_text(at), before))
+    if (!why || (!vg_field_errors_is_full(c->errors) && vg_text_is_among(vg_at_text(at), before)))
         return true;
     vg_bad_text(c, at, "%s", why);
     return false;

@@ -285,7 +285,7 @@ static bool is_generated(struct vg_check *c, const struct vg_json *selector,
     if (err == 0 && has_prefixed)
         err = add_label(c->arena, &own, JOB_NAME, name);
     c->errors->failed |= err < 0;
-    return vg_selector_matches(selector, &own);
+    return vg_selector_matches(c, selector, &own);
 }
 
 /* Jobs of long ago lack the labels with a prefix. */

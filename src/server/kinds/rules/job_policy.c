@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "job.h"
+#include "names.h"
 
 #define RULES_MAX 20u
 #define EXIT_CODES_MAX 255u
@@ -34,14 +35,13 @@ const struct vg_go_field vg_go_success_policy[] = {{"rules", "Rules", "null", su
 
 /* ---- failure ---- */
 
-static bool is_container(const struct vg_json *pod, const char *list, struct vg_slice name)
+static void gather_names(struct vg_check *c, const struct vg_json *pod, const char *list,
+                         struct vg_names *names)
 {
     const struct vg_json *containers = vg_json_get_str(pod, list);
     if (containers)
         VG_JSON_FOREACH_ITEM (it, containers)
-            if (vg_slice_eq(vg_json_text(vg_json_get_str(it, "name")), name))
-                return true;
-    return false;
+            (void)vg_names_add(c, names, vg_json_text(vg_json_get_str(it, "name")), NULL);
 }
 
 /* At most a few hundred values count: the rest is told to be too many. */
@@ -67,7 +67,7 @@ static void check_exit_values(struct vg_check *c, const struct vg_at *values, bo
                      "at least one value is required");
     else if (vg_at_n(values) > EXIT_CODES_MAX)
         vg_too_many(c, values, vg_at_n(values), EXIT_CODES_MAX);
-    VG_AT_FOREACH (value, values) {
+    VG_CHECK_EACH (c, value, values) {
         int64_t code = vg_at_int(&value);
         if (is_in && code == 0)
             vg_bad_int(c, &value, "must not be 0 for the In operator");
@@ -80,7 +80,8 @@ static void check_exit_values(struct vg_check *c, const struct vg_at *values, bo
         vg_bad(c, values, "must be ordered");
 }
 
-static void check_exit_codes(struct vg_check *c, const struct vg_at *at, const struct vg_json *pod)
+static void check_exit_codes(struct vg_check *c, const struct vg_at *at,
+                             const struct vg_names *containers)
 {
     static const char *const operators[] = {"In", "NotIn", NULL};
     struct vg_at operator= vg_at(at, "operator"), name = vg_at(at, "containerName");
@@ -89,8 +90,7 @@ static void check_exit_codes(struct vg_check *c, const struct vg_at *at, const s
         vg_required(c, &operator, "valid values: [\"In\" \"NotIn\"]");
     else
         (void)vg_check_one_of(c, &operator, operators);
-    if (vg_at_is_set(&name) && !is_container(pod, "containers", vg_at_text(&name)) &&
-        !is_container(pod, "initContainers", vg_at_text(&name)))
+    if (vg_at_is_set(&name) && !vg_names_has(containers, vg_at_text(&name)))
         vg_bad_text(c, &name,
                     "must be one of the container or initContainer names in the pod template");
     check_exit_values(c, &values, vg_at_is(&operator, "In"));
@@ -101,7 +101,7 @@ static void check_conditions(struct vg_check *c, const struct vg_at *list)
     static const char *const known[] = {"False", "True", "Unknown", NULL};
     if (vg_at_n(list) > CONDITIONS_MAX)
         vg_too_many(c, list, vg_at_n(list), CONDITIONS_MAX);
-    VG_AT_FOREACH (it, list) {
+    VG_CHECK_EACH (c, it, list) {
         struct vg_at type = vg_at(&it, "type"), status = vg_at(&it, "status");
         (void)vg_check_qualified(c, &type);
         if (vg_at_text(&status).n == 0)
@@ -124,14 +124,14 @@ static void check_action(struct vg_check *c, const struct vg_at *action, const s
 }
 
 static void check_failure_rule(struct vg_check *c, const struct vg_at *rule,
-                               const struct vg_at *spec)
+                               const struct vg_at *spec, const struct vg_names *containers)
 {
     struct vg_at action = vg_at(rule, "action"), codes = vg_at(rule, "onExitCodes");
     struct vg_at conditions = vg_at(rule, "onPodConditions");
     bool has_codes = vg_at_is_set(&codes), has_conditions = vg_at_n(&conditions) > 0;
     check_action(c, &action, spec);
     if (has_codes)
-        check_exit_codes(c, &codes, vg_json_at_path(spec->v, "template.spec"));
+        check_exit_codes(c, &codes, containers);
     check_conditions(c, &conditions);
     if (has_codes && has_conditions)
         vg_bad_value(c, rule, (struct vg_slice){0},
@@ -144,10 +144,14 @@ static void check_failure_rule(struct vg_check *c, const struct vg_at *rule,
 void vg_check_pod_failure_policy(struct vg_check *c, const struct vg_at *spec)
 {
     struct vg_at policy = vg_at(spec, "podFailurePolicy"), rules = vg_at(&policy, "rules");
+    const struct vg_json *pod = vg_json_at_path(spec->v, "template.spec");
+    VG_AUTO(names) containers = {0};
     if (vg_at_n(&rules) > RULES_MAX)
         vg_too_many(c, &rules, vg_at_n(&rules), RULES_MAX);
-    VG_AT_FOREACH (rule, &rules)
-        check_failure_rule(c, &rule, spec);
+    gather_names(c, pod, "containers", &containers);
+    gather_names(c, pod, "initContainers", &containers);
+    VG_CHECK_EACH (c, rule, &rules)
+        check_failure_rule(c, &rule, spec, &containers);
 }
 
 /* ---- success ---- */
@@ -196,6 +200,6 @@ void vg_check_success_policy(struct vg_check *c, const struct vg_at *spec)
                     "at least one rules must be specified when the successPolicy is specified");
     if (vg_at_n(&rules) > RULES_MAX)
         vg_too_many(c, &rules, vg_at_n(&rules), RULES_MAX);
-    VG_AT_FOREACH (rule, &rules)
+    VG_CHECK_EACH (c, rule, &rules)
         check_success_rule(c, &rule, vg_at_int(&completions));
 }

@@ -59,7 +59,7 @@ static void check_uncounted(struct vg_check *c, const struct vg_at *status)
     VG_AUTO(names) seen = {0};
     for (const char *const *name = lists; *name; name++) {
         struct vg_at list = vg_at(&pods, *name);
-        VG_AT_FOREACH (uid, &list) {
+        VG_CHECK_EACH (c, uid, &list) {
             if (vg_at_text(&uid).n == 0)
                 vg_bad_text(c, &uid, "must not be empty");
             else if (!vg_names_add(c, &seen, vg_at_text(&uid), NULL))

@@ -55,10 +55,22 @@ struct amount {
     bool is_there;
 };
 
-static struct amount amount_of(const struct vg_at *map, struct vg_slice name)
+/* The five maps of a limit. */
+enum { MAX, MIN, DEFAULT, REQUEST, RATIO, MAPS };
+static const char *const map_names[MAPS] = {"max", "min", "default", "defaultRequest",
+                                            "maxLimitRequestRatio"};
+struct maps {
+    struct vg_at at[MAPS];
+    struct vg_json_lookup lookup[MAPS];
+};
+
+static struct amount amount_of(struct vg_check *c, struct maps *maps, size_t i,
+                               struct vg_slice name)
 {
-    struct amount a = {
-        .at = {.up = map, .v = vg_json_get(map->v, name), .key = name, .step = VG_AT_KEY}};
+    struct amount a = {.at = {.up = &maps->at[i],
+                              .v = vg_check_find(c, &maps->lookup[i], name, UINT32_MAX),
+                              .key = name,
+                              .step = VG_AT_KEY}};
     a.is_there = vg_at_quantity(&a.at, &a.q);
     return a;
 }
@@ -107,17 +119,12 @@ static void check_ratio(struct vg_check *c, const struct amount *ratio, const st
                     most);
 }
 
-static void check_resource(struct vg_check *c, const struct vg_at *limit, struct vg_slice name)
+static void check_resource(struct vg_check *c, struct maps *maps, struct vg_slice name)
 {
-    struct vg_at mins = vg_at(limit, "min"), maxs = vg_at(limit, "max");
-    struct vg_at defaults = vg_at(limit, "default"), requests = vg_at(limit, "defaultRequest");
-    struct vg_at ratios = vg_at(limit, "maxLimitRequestRatio"), type = vg_at(limit, "type");
-    static const struct vg_json none = {.type = VG_JSON_OBJECT};
-    if (vg_at_is(&type, "Pod"))
-        defaults.v = requests.v = &none; /* forbidden there, and not looked at */
-    struct amount min = amount_of(&mins, name), max = amount_of(&maxs, name);
-    struct amount def = amount_of(&defaults, name), request = amount_of(&requests, name);
-    struct amount ratio = amount_of(&ratios, name);
+    struct amount min = amount_of(c, maps, MIN, name), max = amount_of(c, maps, MAX, name);
+    struct amount def = amount_of(c, maps, DEFAULT, name);
+    struct amount request = amount_of(c, maps, REQUEST, name);
+    struct amount ratio = amount_of(c, maps, RATIO, name);
     check_order(c, &min, "min", &max, "max", &min, &min);
     check_order(c, &min, "min", &request, "default request", &request, &request);
     check_order(c, &request, "default request", &max, "max", &request, &request);
@@ -145,35 +152,49 @@ static void check_claim_limit(struct vg_check *c, const struct vg_at *limit)
             "either minimum or maximum storage value is required, but neither was provided");
 }
 
+/* Each resource that any of the maps has, once. */
+static void check_resources(struct vg_check *c, const struct vg_at *limit, bool is_of_pods)
+{
+    struct maps maps;
+    VG_AUTO(names) seen = {.n = 0};
+    for (size_t i = 0; i < MAPS; i++) {
+        bool is_default = i == DEFAULT || i == REQUEST;
+        maps.at[i] = vg_at(limit, map_names[i]);
+        /* Forbidden there, and not looked at. */
+        vg_json_lookup_init(&maps.lookup[i], is_of_pods && is_default ? NULL : maps.at[i].v);
+    }
+    for (size_t i = 0; i < MAPS; i++)
+        for (uint32_t k = 0; k < vg_at_n(&maps.at[i]); k++) {
+            struct vg_slice name = vg_json_key(&maps.at[i].v->members[k]);
+            if (vg_names_add(c, &seen, name, NULL))
+                check_resource(c, &maps, name);
+        }
+    for (size_t i = 0; i < MAPS; i++)
+        vg_json_lookup_done(&maps.lookup[i]);
+}
+
 static void check_limit(struct vg_check *c, const struct vg_at *limit)
 {
-    static const char *const maps[] = {"max", "min", "default", "defaultRequest",
-                                       "maxLimitRequestRatio"};
     struct vg_at type = vg_at(limit, "type");
-    VG_AUTO(names) seen = {.n = 0};
-    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
-        struct vg_at map = vg_at(limit, maps[i]);
-        bool is_default = i == 2 || i == 3;
-        if (i == 4 && vg_at_is(&type, "PersistentVolumeClaim"))
+    bool is_of_pods = vg_at_is(&type, "Pod");
+    for (size_t i = 0; i < MAPS; i++) {
+        struct vg_at map = vg_at(limit, map_names[i]);
+        bool is_default = i == DEFAULT || i == REQUEST;
+        if (i == RATIO && vg_at_is(&type, "PersistentVolumeClaim"))
             check_claim_limit(c, limit);
-        if (!is_default || !vg_at_is(&type, "Pod"))
+        if (!is_default || !is_of_pods)
             check_names(c, &map, &type);
         else if (vg_at_n(&map))
             vg_forbidden(c, &map, "may not be specified when `type` is 'Pod'");
     }
-    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
-        struct vg_at map = vg_at(limit, maps[i]);
-        for (uint32_t k = 0; k < vg_at_n(&map); k++)
-            if (vg_names_add(c, &seen, vg_json_key(&map.v->members[k]), NULL))
-                check_resource(c, limit, vg_json_key(&map.v->members[k]));
-    }
+    check_resources(c, limit, is_of_pods);
 }
 
 static void check(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at spec = vg_at(obj, "spec"), limits = vg_at(&spec, "limits");
     VG_AUTO(names) types = {.n = 0};
-    VG_AT_FOREACH (limit, &limits) {
+    VG_CHECK_EACH (c, limit, &limits) {
         struct vg_at type = vg_at(&limit, "type");
         check_type(c, &type);
         if (!vg_names_add(c, &types, vg_at_text(&type), limit.v))

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "go_struct.h"
 #include "json/write.h"
 
@@ -11,6 +12,7 @@
 
 struct lines {
     struct vg_slice *v;
+    uintptr_t *id; /* equal lines have equal ones */
     uint32_t n;
 };
 
@@ -36,8 +38,9 @@ static int split(struct vg_arena *arena, struct vg_slice text, struct lines *ret
     if (n > VG_GO_DIFF_LINES_MAX)
         return VIGIL_E_TOO_LARGE;
     ret->v = vg_arena_array(arena, struct vg_slice, n);
+    ret->id = vg_arena_array(arena, uintptr_t, n);
     ret->n = 0;
-    if (!ret->v)
+    if (!ret->v || !ret->id)
         return -ENOMEM;
     for (size_t from = 0, i = 0; i <= text.n; i++)
         if (i == text.n || text.p[i] == '\n') {
@@ -51,6 +54,19 @@ static int split(struct vg_arena *arena, struct vg_slice text, struct lines *ret
     return 0;
 }
 
+static int number(struct vg_map *ids, struct lines *l)
+{
+    int err = 0;
+    for (uint32_t i = 0; i < l->n && err >= 0; i++) {
+        l->id[i] = (uintptr_t)vg_map_get(ids, l->v[i]);
+        if (l->id[i] == 0) {
+            l->id[i] = vg_map_count(ids) + 1;
+            err = vg_map_put(ids, l->v[i], (void *)l->id[i], NULL);
+        }
+    }
+    return err;
+}
+
 /* ---- runs ---- */
 
 static struct run longest(struct diff *d, uint32_t alo, uint32_t ahi, uint32_t blo, uint32_t bhi)
@@ -60,7 +76,7 @@ static struct run longest(struct diff *d, uint32_t alo, uint32_t ahi, uint32_t b
     for (uint32_t i = alo; i < ahi; i++) {
         memset(d->here, 0, (d->b.n + 1) * sizeof *d->here);
         for (uint32_t j = blo; j < bhi; j++) {
-            if (!vg_slice_eq(d->a.v[i], d->b.v[j]))
+            if (d->a.id[i] != d->b.id[j])
                 continue;
             uint32_t n = d->here[j + 1] = d->before[j] + 1;
             if (n > best.n)
@@ -167,9 +183,15 @@ static int diff_texts(struct vg_buf *out, struct vg_arena *arena, struct vg_slic
                       struct vg_slice now)
 {
     struct diff d = {0};
+    VG_AUTO(map) ids;
+    vg_map_init(&ids, VG_MAP_BORROWS_KEYS);
     int err = split(arena, old, &d.a);
     if (err == 0)
         err = split(arena, now, &d.b);
+    if (err == 0)
+        err = number(&ids, &d.a);
+    if (err >= 0)
+        err = number(&ids, &d.b);
     if (err < 0)
         return err;
     size_t n = (size_t)d.a.n + d.b.n + 2;

@@ -66,10 +66,10 @@ static bool has_range(const struct vg_json *rules, const char *peers, struct vg_
 static void check_range(struct vg_check *c, const struct vg_at *at, const struct vg_json *old_spec)
 {
     size_t before = c->errors->n;
-    if (!vg_check_cidr(c, at) && old_spec &&
+    if (!vg_check_cidr(c, at) && old_spec && !vg_field_errors_is_full(c->errors) &&
         (has_range(vg_json_get_str(old_spec, "ingress"), "from", vg_at_text(at)) ||
          has_range(vg_json_get_str(old_spec, "egress"), "to", vg_at_text(at))))
-        c->errors->n = before;
+        vg_field_errors_cut(c->errors, before);
 }
 
 static void check_block(struct vg_check *c, const struct vg_at *block,
@@ -82,7 +82,7 @@ static void check_block(struct vg_check *c, const struct vg_at *block,
     check_range(c, &range, old_spec);
     if (!vg_cidr_parse(vg_at_text(&range), &whole))
         return;
-    VG_AT_FOREACH (at, &except) {
+    VG_CHECK_EACH (c, at, &except) {
         check_range(c, &at, old_spec);
         if (!vg_cidr_parse(vg_at_text(&at), &part))
             continue;
@@ -110,11 +110,11 @@ static void check_peer(struct vg_check *c, const struct vg_at *peer, const struc
 static void check_rules(struct vg_check *c, const struct vg_at *rules, const char *peers_name,
                         const struct vg_json *old_spec)
 {
-    VG_AT_FOREACH (rule, rules) {
+    VG_CHECK_EACH (c, rule, rules) {
         struct vg_at ports = vg_at(&rule, "ports"), peers = vg_at(&rule, peers_name);
-        VG_AT_FOREACH (port, &ports)
+        VG_CHECK_EACH (c, port, &ports)
             check_policy_port(c, &port);
-        VG_AT_FOREACH (peer, &peers)
+        VG_CHECK_EACH (c, peer, &peers)
             check_peer(c, &peer, old_spec);
     }
 }
@@ -133,7 +133,7 @@ static void check_policy_with(struct vg_check *c, const struct vg_at *obj,
         vg_bad(c, &types, "may not specify more than two policyTypes");
         return;
     }
-    VG_AT_FOREACH (type, &types)
+    VG_CHECK_EACH (c, type, &types)
         (void)vg_check_one_of(c, &type, supported);
 }
 
@@ -150,13 +150,13 @@ static void check_policy_update(struct vg_check *c, const struct vg_at *obj,
 
 static void warn_rules(struct vg_check *c, const struct vg_at *rules, const char *peers_name)
 {
-    VG_AT_FOREACH (rule, rules) {
+    VG_CHECK_EACH (c, rule, rules) {
         struct vg_at peers = vg_at(&rule, peers_name);
-        VG_AT_FOREACH (peer, &peers) {
+        VG_CHECK_EACH (c, peer, &peers) {
             struct vg_at block = vg_at(&peer, "ipBlock"), range = vg_at(&block, "cidr");
             struct vg_at except = vg_at(&block, "except");
             vg_caution_cidr(c, &range);
-            VG_AT_FOREACH (at, &except)
+            VG_CHECK_EACH (c, at, &except)
                 vg_caution_cidr(c, &at);
         }
     }
@@ -236,7 +236,7 @@ static void check_service_ranges(struct vg_check *c, const struct vg_at *obj)
                      "may only hold up to 2 values");
         return;
     }
-    VG_AT_FOREACH (at, &list)
+    VG_CHECK_EACH (c, at, &list)
         (void)vg_check_cidr_canonical(c, &at);
     if (vg_at_n(&list) == 2 && vg_cidr_parse(vg_json_text(&list.v->items[0]), &a) &&
         vg_cidr_parse(vg_json_text(&list.v->items[1]), &b) &&

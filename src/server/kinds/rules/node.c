@@ -47,7 +47,7 @@ static void check_taints(struct vg_check *c, const struct vg_at *obj)
     struct vg_at meta = vg_at(obj, "metadata");
     struct vg_at taints = vg_at_of(&meta, "taints", vg_json_at_path(obj->v, "spec.taints"));
     VG_AUTO(names) seen = {.n = 0};
-    VG_AT_FOREACH (taint, &taints) {
+    VG_CHECK_EACH (c, taint, &taints) {
         struct vg_at key = vg_at(&taint, "key"), value = vg_at(&taint, "value");
         struct vg_at effect = vg_at(&taint, "effect");
         (void)vg_check_qualified(c, &key);
@@ -102,7 +102,7 @@ static bool is_dual(const struct vg_at *ranges)
 static void check_ranges(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at spec = vg_at(obj, "spec"), ranges = vg_at(&spec, "podCIDRs"), bad;
-    VG_AT_FOREACH (range, &ranges)
+    VG_CHECK_EACH (c, range, &ranges)
         (void)vg_check_cidr(c, &range);
     if (vg_at_n(&ranges) < 2)
         return;
@@ -133,7 +133,7 @@ static void check_addresses(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at status = vg_at(obj, "status"), list = vg_at(&status, "addresses");
     VG_AUTO(names) seen = {.n = 0};
-    VG_AT_FOREACH (at, &list) {
+    VG_CHECK_EACH (c, at, &list) {
         struct vg_at type = vg_at(&at, "type"), address = vg_at(&at, "address");
         struct vg_slice both;
         if (vg_arena_printf(c->arena, &both, "%.*s %.*s", VG_SLICE_ARG(vg_at_text(&type)),
@@ -192,7 +192,7 @@ static void warn_node(struct vg_check *c, const struct vg_at *obj, const struct 
         vg_caution_at(c, &source, "the feature is removed");
     if (vg_at_text(&external).n)
         vg_caution_at(c, &external, "this field is deprecated, and is unused by Kubernetes");
-    VG_AT_FOREACH (range, &ranges)
+    VG_CHECK_EACH (c, range, &ranges)
         vg_caution_cidr(c, &range);
 }
 
@@ -220,7 +220,7 @@ const struct vg_rules vg_rules_node = {.group = "",
 static void check_namespace(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at spec = vg_at(obj, "spec"), list = vg_at(&spec, "finalizers");
-    VG_AT_FOREACH (finalizer, &list) {
+    VG_CHECK_EACH (c, finalizer, &list) {
         struct vg_at at = list;
         struct vg_slice name = vg_at_text(&finalizer);
         at.v = finalizer.v;

@@ -72,10 +72,10 @@ static void check_tokens(struct vg_check *c, const struct vg_at *spec)
     struct vg_at account = vg_at(spec, "serviceAccountName"), volumes = vg_at(spec, "volumes");
     if (vg_at_text(&account).n)
         return;
-    VG_AT_FOREACH (volume, &volumes) {
+    VG_CHECK_EACH (c, volume, &volumes) {
         struct vg_at projected = vg_at(&volume, "projected");
         struct vg_at sources = vg_at(&projected, "sources");
-        VG_AT_FOREACH (source, &sources) {
+        VG_CHECK_EACH (c, source, &sources) {
             struct vg_at token = vg_at(&source, "serviceAccountToken");
             if (vg_at_is_set(&token))
                 vg_forbidden(c, &token, "must not be specified when serviceAccountName is not set");

@@ -141,7 +141,7 @@ static void match(struct vg_check *c, const struct vg_at *profile, struct vg_sli
 }
 
 struct profiles {
-    const struct vg_json *annotations;
+    struct vg_json_lookup *annotations;
     const struct vg_json *of_pod; /* AppArmor: what containers have that have none */
     const char *prefix, *field, *what;
 };
@@ -160,7 +160,7 @@ static void match_container(struct vg_pod *p, const struct vg_at *container, voi
         p->c->errors->failed = true;
         return;
     }
-    const struct vg_json *text = vg_json_get(f->annotations, key);
+    const struct vg_json *text = vg_check_find(p->c, f->annotations, key, UINT32_MAX);
     if (text)
         match(p->c, &own, vg_json_text(text), f->what);
 }
@@ -170,10 +170,10 @@ void vg_pod_check_annotated_profiles(struct vg_pod *p, const struct vg_json *ann
     struct vg_at security = vg_at(p->spec, "securityContext");
     struct vg_at seccomp = vg_at(&security, "seccompProfile");
     struct vg_at armor = vg_at(&security, "appArmorProfile");
-    struct profiles of_seccomp = {annotations, NULL, SECCOMP_CONTAINER, "seccompProfile",
-                                  "seccomp"};
-    struct profiles of_armor = {annotations, armor.v, ARMOR_CONTAINER, "appArmorProfile",
-                                "apparmor"};
+    VG_AUTO(json_lookup) lookup;
+    struct profiles of_seccomp = {&lookup, NULL, SECCOMP_CONTAINER, "seccompProfile", "seccomp"};
+    struct profiles of_armor = {&lookup, armor.v, ARMOR_CONTAINER, "appArmorProfile", "apparmor"};
+    vg_json_lookup_init(&lookup, annotations);
     if (!annotations || annotations->n == 0)
         return;
     const struct vg_json *text = vg_json_get_str(annotations, SECCOMP_POD);

@@ -9,7 +9,7 @@ void vg_pod_each_container(struct vg_pod *p, vg_pod_container_fn *fn, void *ctx)
     static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
     for (size_t i = 0; i < VG_ARRAY_LEN(lists); i++) {
         struct vg_at list = vg_at(p->spec, lists[i]);
-        VG_AT_FOREACH (container, &list)
+        VG_CHECK_EACH (p->c, container, &list)
             fn(p, &container, ctx);
     }
 }
@@ -36,9 +36,11 @@ static void check_port(struct vg_check *c, const struct vg_at *at, struct vg_nam
 
 static void check_ports(struct vg_pod *p, const struct vg_at *container)
 {
-    VG_AUTO(names) names = {0};
     struct vg_at ports = vg_at(container, "ports");
-    VG_AT_FOREACH (port, &ports)
+    if (vg_at_n(&ports) == 0)
+        return;
+    VG_AUTO(names) names = {0};
+    VG_CHECK_EACH (p->c, port, &ports)
         check_port(p->c, &port, &names);
 }
 
@@ -61,7 +63,7 @@ static void check_host_ports(struct vg_check *c, const struct vg_at *container,
                              struct vg_names *taken)
 {
     struct vg_at ports = vg_at(container, "ports");
-    VG_AT_FOREACH (port, &ports)
+    VG_CHECK_EACH (c, port, &ports)
         check_host_port(c, &port, taken);
 }
 
@@ -72,8 +74,10 @@ static void check_resize_policy(struct vg_pod *p, const struct vg_at *container)
     static const char *const resources[] = {"cpu", "memory", NULL};
     static const char *const policies[] = {"NotRequired", "RestartContainer", NULL};
     struct vg_at list = vg_at(container, "resizePolicy"), restart = vg_at(p->spec, "restartPolicy");
+    if (vg_at_n(&list) == 0)
+        return;
     VG_AUTO(names) seen = {0};
-    VG_AT_FOREACH (it, &list) {
+    VG_CHECK_EACH (p->c, it, &list) {
         struct vg_at name =
             vg_at_of(it.up->up, "resizePolicy", vg_json_get_str(it.v, "resourceName"));
         struct vg_at policy =
@@ -142,7 +146,7 @@ static void check_restart(struct vg_pod *p, const struct vg_at *container)
         vg_required(p->c, &policy, "must specify restartPolicy when restart rules are used");
     if (vg_at_n(&rules) > 20)
         vg_too_many(p->c, &rules, vg_at_n(&rules), 20);
-    VG_AT_FOREACH (rule, &rules)
+    VG_CHECK_EACH (p->c, rule, &rules)
         check_restart_rule(p->c, &rule);
 }
 
@@ -152,7 +156,7 @@ static void check_regular(struct vg_pod *p, const struct vg_at *list, struct vg_
 {
     VG_AUTO(names) taken = {0};
     (void)vg_check_given(p->c, list);
-    VG_AT_FOREACH (container, list) {
+    VG_CHECK_EACH (p->c, container, list) {
         struct vg_at name = vg_at(&container, "name");
         check_common(p, &container);
         if (!vg_names_add(p->c, names, vg_at_text(&name), NULL))
@@ -160,7 +164,7 @@ static void check_regular(struct vg_pod *p, const struct vg_at *list, struct vg_
         vg_pod_check_probes(p, &container);
         check_restart(p, &container);
     }
-    VG_AT_FOREACH (container, list)
+    VG_CHECK_EACH (p->c, container, list)
         check_host_ports(p->c, &container, &taken);
 }
 
@@ -187,10 +191,19 @@ static void check_init_probes(struct vg_pod *p, const struct vg_at *container)
     }
 }
 
+/* Those before it have ended, or it is told later. */
+static void check_init_ports(struct vg_check *c, const struct vg_at *container)
+{
+    struct vg_at ports = vg_at(container, "ports");
+    if (vg_at_n(&ports) == 0)
+        return;
+    VG_AUTO(names) taken = {0};
+    check_host_ports(c, container, &taken);
+}
+
 static void check_init(struct vg_pod *p, const struct vg_at *list, struct vg_names *names)
 {
-    VG_AT_FOREACH (container, list) {
-        VG_AUTO(names) taken = {0};
+    VG_CHECK_EACH (p->c, container, list) {
         struct vg_at name = vg_at(&container, "name");
         struct vg_at policy = vg_at(&container, "restartPolicy");
         struct vg_at resize = vg_at(&container, "resizePolicy");
@@ -200,13 +213,13 @@ static void check_init(struct vg_pod *p, const struct vg_at *list, struct vg_nam
             vg_duplicate(p->c, &name);
         else if (vg_at_text(&name).n)
             (void)vg_names_add(p->c, names, vg_at_text(&name), NULL);
-        check_host_ports(p->c, &container, &taken);
+        check_init_ports(p->c, &container);
         if (vg_at_is(&policy, "Always")) {
             vg_pod_check_probes(p, &container);
             continue;
         }
         check_init_probes(p, &container);
-        VG_AT_FOREACH (it, &resize) {
+        VG_CHECK_EACH (p->c, it, &resize) {
             struct vg_at restart = vg_at(&it, "restartPolicy");
             if (vg_at_is(&restart, "RestartContainer"))
                 vg_bad_text(p->c, &restart,
@@ -238,7 +251,7 @@ static void check_ephemeral_limits(struct vg_check *c, const struct vg_at *conta
         if (vg_at_is_set(&it) && !is_empty)
             vg_forbidden(c, &it, "cannot be set for an Ephemeral Container");
     }
-    VG_AT_FOREACH (m, &mounts) {
+    VG_CHECK_EACH (c, m, &mounts) {
         struct vg_at sub = vg_at(&m, "subPath"), expr = vg_at(&m, "subPathExpr");
         if (vg_at_text(&sub).n)
             vg_forbidden(c, &sub, "cannot be set for an Ephemeral Container");
@@ -250,7 +263,7 @@ static void check_ephemeral_limits(struct vg_check *c, const struct vg_at *conta
 static void check_ephemeral(struct vg_pod *p, const struct vg_at *list, struct vg_names *names)
 {
     VG_AUTO(names) all = {0};
-    VG_AT_FOREACH (container, list) {
+    VG_CHECK_EACH (p->c, container, list) {
         struct vg_at name = vg_at(&container, "name");
         struct vg_at target = vg_at(&container, "targetContainerName");
         check_common(p, &container);
@@ -276,6 +289,6 @@ void vg_pod_check_containers(struct vg_pod *p)
 
 void vg_pod_check_blanks(struct vg_check *c, const struct vg_at *list)
 {
-    VG_AT_FOREACH (container, list)
+    VG_CHECK_EACH (c, container, list)
         check_image_blanks(c, &container);
 }

@@ -237,12 +237,12 @@ static void check_source(struct vg_check *c, const struct vg_at *list, const str
 void vg_pod_check_env(struct vg_pod *p, const struct vg_at *container)
 {
     struct vg_at env = vg_at(container, "env"), from = vg_at(container, "envFrom");
-    VG_AT_FOREACH (e, &env) {
+    VG_CHECK_EACH (p->c, e, &env) {
         struct vg_at name = vg_at(&e, "name");
         if (vg_check_given(p->c, &name))
             check_env_name(p->c, &name);
         check_value_from(p->c, &e);
     }
-    VG_AT_FOREACH (s, &from)
+    VG_CHECK_EACH (p->c, s, &from)
         check_source(p->c, &from, &s);
 }

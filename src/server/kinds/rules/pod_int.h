@@ -50,10 +50,18 @@ void vg_pod_check_probes(struct vg_pod *p, const struct vg_at *container);
 /* pod_resources.c */
 void vg_pod_check_container_resources(struct vg_pod *p, const struct vg_at *at);
 void vg_pod_check_resources(struct vg_pod *p);
-/* How much of a resource the containers have together, by requests or limits, while they start and
- * while they run; false: none has any. */
-bool vg_pod_sum(const struct vg_json *spec, const char *list, struct vg_slice name,
-                struct vg_quantity *ret);
+/* How much of a resource the containers have together, while they start and while they run. More
+ * than these are neither held against the sum of the containers nor made of it: there are cpu,
+ * memory and a few sizes of huge pages. */
+#define VG_POD_SUMS_MAX 64u
+struct vg_pod_sum {
+    struct vg_slice name;            /* given */
+    struct vg_quantity amount;       /* of what runs, and at the end of all */
+    struct vg_quantity beside, most; /* of init containers: that stay, and at any time */
+    bool is_there;                   /* a container has some */
+};
+/* By requests or limits, for n names in one walk. */
+void vg_pod_sums(const struct vg_json *spec, const char *list, struct vg_pod_sum *v, size_t n);
 /* A map of quantities as limits are checked. */
 void vg_pod_check_overhead(struct vg_pod *p, const struct vg_at *at);
 /* pod_security.c */

@@ -59,7 +59,7 @@ static void check_ways(struct vg_check *c, const struct vg_at *list, const struc
 static void gather(struct vg_check *c, const struct vg_at *list, const char *path,
                    struct vg_names *names, struct vg_names *paths)
 {
-    VG_AT_FOREACH (it, list) {
+    VG_CHECK_EACH (c, it, list) {
         (void)vg_names_add(c, names, vg_json_text(vg_json_get_str(it.v, "name")), NULL);
         (void)vg_names_add(c, paths, vg_json_text(vg_json_get_str(it.v, path)), NULL);
     }
@@ -68,13 +68,15 @@ static void gather(struct vg_check *c, const struct vg_at *list, const char *pat
 static void check_volume_mounts(struct vg_pod *p, const struct vg_at *container,
                                 const struct vg_at *devices)
 {
+    struct vg_check *c = p->c;
+    struct vg_at mounts = vg_at(container, "volumeMounts");
+    if (vg_at_n(&mounts) == 0)
+        return;
     VG_AUTO(names) device_names = {0};
     VG_AUTO(names) device_paths = {0};
     VG_AUTO(names) points = {0};
-    struct vg_check *c = p->c;
-    struct vg_at mounts = vg_at(container, "volumeMounts");
     gather(c, devices, "devicePath", &device_names, &device_paths);
-    VG_AT_FOREACH (m, &mounts) {
+    VG_CHECK_EACH (p->c, m, &mounts) {
         struct vg_at name = vg_at(&m, "name"), path = vg_at(&m, "mountPath");
         (void)vg_check_given(c, &name);
         if (!vg_names_has(&p->volumes, vg_at_text(&name)))
@@ -126,7 +128,7 @@ static void check_volume_devices(struct vg_pod *p, const struct vg_at *container
     VG_AUTO(names) paths = {0};
     struct vg_at mounts = vg_at(container, "volumeMounts");
     gather(p->c, &mounts, "mountPath", &mount_names, &mount_paths);
-    VG_AT_FOREACH (d, devices) {
+    VG_CHECK_EACH (p->c, d, devices) {
         struct vg_at name = vg_at(&d, "name"), path = vg_at(&d, "devicePath");
         check_device(p, &d, &names, &paths);
         if (vg_names_has(&mount_names, vg_at_text(&name)))

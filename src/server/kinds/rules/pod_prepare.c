@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "object/validate_name.h"
 #include "pod_int.h"
 #include "server/schema/default.h"
@@ -301,14 +302,44 @@ static int keep_number(struct vg_arena *a, struct vg_json *now, const struct vg_
     return vg_json_object_set(a, now, VG_SLICE_LIT("observedGeneration"), *v);
 }
 
-static const struct vg_json *condition_of(const struct vg_json *status, struct vg_slice type)
+static struct vg_slice type_of(const struct vg_json *condition)
 {
-    const struct vg_json *list = vg_json_get_str(status, "conditions");
-    if (list)
-        VG_JSON_FOREACH_ITEM (it, list)
-            if (vg_slice_eq(vg_json_text(vg_json_get_str(it, "type")), type))
-                return it;
+    return vg_json_text(vg_json_get_str(condition, "type"));
+}
+
+/* A list of conditions by their types: the few that pods have are looked through. */
+#define FEW_CONDITIONS 16u
+
+/* The first of a type counts. */
+static int gather_conditions(const struct vg_json *list, struct vg_map *map)
+{
+    int err = 0;
+    vg_map_init(map, VG_MAP_BORROWS_KEYS);
+    for (uint32_t i = list->n > FEW_CONDITIONS ? list->n : 0; i-- > 0 && err >= 0;)
+        err = vg_map_put(map, type_of(&list->items[i]), &list->items[i], NULL);
+    return err < 0 ? err : 0;
+}
+
+static const struct vg_json *condition_of(const struct vg_json *list, const struct vg_map *map,
+                                          struct vg_slice type)
+{
+    if (list->n > FEW_CONDITIONS)
+        return vg_map_get(map, type);
+    VG_JSON_FOREACH_ITEM (it, list)
+        if (vg_slice_eq(type_of(it), type))
+            return it;
     return NULL;
+}
+
+static int keep_numbers(struct vg_arena *a, struct vg_json *conditions,
+                        const struct vg_json *before)
+{
+    VG_AUTO(map) were;
+    int err = gather_conditions(before, &were);
+    VG_JSON_FOREACH_ITEM (it, conditions)
+        if (err == 0)
+            err = keep_number(a, it, condition_of(before, &were, type_of(it)));
+    return err;
 }
 
 int vg_pod_prepare_status(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
@@ -329,10 +360,6 @@ int vg_pod_prepare_status(struct vg_arena *a, struct vg_json *obj, const struct 
     if (err == 0)
         err = keep_number(a, status, before);
     struct vg_json *conditions = vg_json_get_str(status, "conditions");
-    if (conditions)
-        VG_JSON_FOREACH_ITEM (it, conditions)
-            if (err == 0)
-                err = keep_number(a, it,
-                                  condition_of(before, vg_json_text(vg_json_get_str(it, "type"))));
-    return err;
+    const struct vg_json *were = vg_json_get_str(before, "conditions");
+    return err == 0 && conditions && were ? keep_numbers(a, conditions, were) : err;
 }

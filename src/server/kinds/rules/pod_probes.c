@@ -12,7 +12,7 @@ static void check_http(struct vg_check *c, const struct vg_at *at)
     (void)vg_check_given(c, &path);
     (void)vg_check_port_or_name(c, &port);
     (void)vg_check_one_of(c, &scheme, schemes);
-    VG_AT_FOREACH (h, &headers) {
+    VG_CHECK_EACH (c, h, &headers) {
         struct vg_slice name = vg_json_text(vg_json_get_str(h.v, "name"));
         bool is_plain = name.n > 0;
         for (size_t i = 0; i < name.n; i++) {

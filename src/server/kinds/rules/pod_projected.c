@@ -32,7 +32,7 @@ static void check_item(struct vg_check *c, const struct vg_at *at)
 
 void vg_pod_check_secret_items(struct vg_check *c, const struct vg_at *items)
 {
-    VG_AT_FOREACH (item, items)
+    VG_CHECK_EACH (c, item, items)
         check_item(c, &item);
 }
 
@@ -65,7 +65,7 @@ void vg_pod_check_downward(struct vg_pod *p, const struct vg_at *at)
 {
     struct vg_at mode = vg_at(at, "defaultMode"), items = vg_at(at, "items");
     vg_pod_check_mode(p->c, &mode);
-    VG_AT_FOREACH (file, &items)
+    VG_CHECK_EACH (p->c, file, &items)
         check_downward_file(p->c, at, file.v);
 }
 
@@ -127,7 +127,7 @@ void vg_pod_check_projected(struct vg_pod *p, const struct vg_at *at)
     struct projection j = {.c = p->c, .at = at};
     struct vg_at mode = vg_at(at, "defaultMode"), sources = vg_at(at, "sources");
     vg_pod_check_mode(p->c, &mode);
-    VG_AT_FOREACH (source, &sources) {
+    VG_CHECK_EACH (p->c, source, &sources) {
         struct vg_at secret = vg_at(&source, "secret"), config = vg_at(&source, "configMap");
         struct vg_at downward = vg_at(&source, "downwardAPI");
         struct vg_at token = vg_at(&source, "serviceAccountToken");

@@ -6,9 +6,6 @@
 
 #include "base/buf.h"
 
-/* More pod-level amounts than this are not held against the sum of the containers: there are cpu,
- * memory and a few sizes of huge pages. */
-#define POD_AMOUNTS_MAX 64u
 /* Errors about one claim. */
 #define PARTS_SAID_MAX 16u
 
@@ -94,20 +91,14 @@ static void check_requirements(struct requirements *r, const struct vg_at *at)
             if (vg_resource_is_huge(limit.key))
                 check_huge(r, &limit);
         }
-    if (r->requests.v) {
-        VG_AUTO(names) limits = {0};
-        if (r->limits.v)
-            VG_JSON_FOREACH_MEMBER (m, r->limits.v)
-                (void)vg_names_add(r->c, &limits, vg_json_key(m), &m->value);
-        VG_JSON_FOREACH_MEMBER (m, r->requests.v) {
-            struct vg_at request = vg_at_key(&r->requests, m);
-            const struct vg_json *limit = NULL;
-            (void)vg_names_find(&limits, request.key, &limit);
-            check_amount(r, &request);
-            check_against_limit(r, &request, limit);
-            if (vg_resource_is_huge(request.key))
-                check_huge(r, &request);
-        }
+    VG_AUTO(json_lookup) limits;
+    vg_json_lookup_init(&limits, r->limits.v);
+    for (uint32_t i = 0; i < vg_at_n(&r->requests); i++) {
+        struct vg_at request = vg_at_key(&r->requests, &r->requests.v->members[i]);
+        check_amount(r, &request);
+        check_against_limit(r, &request, vg_check_find(r->c, &limits, request.key, i));
+        if (vg_resource_is_huge(request.key))
+            check_huge(r, &request);
     }
     if (r->has_huge && !r->has_compute)
         vg_forbidden(r->c, at, "HugePages require cpu or memory");
@@ -124,6 +115,8 @@ static int by_text(const void *a, const void *b)
 static void say_unknown_claim(struct vg_pod *p, const struct vg_at *at, struct vg_slice name)
 {
     struct vg_at claims = vg_at(p->spec, "resourceClaims");
+    if (vg_field_errors_is_full(p->c->errors))
+        return;
     struct vg_slice *sorted = vg_arena_array(p->c->arena, struct vg_slice, vg_at_n(&claims) + 1);
     struct vg_json shown = vg_json_string_ref(name);
     struct vg_at it = *at;
@@ -131,7 +124,7 @@ static void say_unknown_claim(struct vg_pod *p, const struct vg_at *at, struct v
     size_t n = 0;
     int err = sorted ? 0 : -1;
     if (sorted)
-        VG_AT_FOREACH (claim, &claims) {
+        VG_CHECK_EACH (p->c, claim, &claims) {
             sorted[n] = vg_json_text(vg_json_get_str(claim.v, "name"));
             n += sorted[n].n > 0;
         }
@@ -151,7 +144,8 @@ static void say_parts(struct vg_pod *p, const struct vg_at *at, struct vg_slice 
 {
     VG_AUTO(names) seen = {0};
     size_t limit = p->c->errors->n + PARTS_SAID_MAX;
-    for (uint32_t i = 0; i < at->index && p->c->errors->n < limit; i++) {
+    for (uint32_t i = 0;
+         i < at->index && p->c->errors->n < limit && !vg_field_errors_is_full(p->c->errors); i++) {
         const struct vg_json *other = &at->up->v->items[i];
         if (vg_slice_eq(vg_json_text(vg_json_get_str(other, "name")), name) &&
             vg_names_add(p->c, &seen, vg_json_text(vg_json_get_str(other, "request")), NULL))
@@ -191,10 +185,12 @@ static void check_use(struct vg_pod *p, const struct vg_at *at, struct vg_names 
 static void check_claims(struct vg_pod *p, const struct vg_at *at)
 {
     struct vg_at claims = vg_at(at, "claims");
+    if (vg_at_n(&claims) == 0)
+        return;
     VG_AUTO(names) whole = {0};
     VG_AUTO(names) parts = {0};
     VG_AUTO(names) keys = {0};
-    VG_AT_FOREACH (use, &claims)
+    VG_CHECK_EACH (p->c, use, &claims)
         check_use(p, &use, &whole, &parts, &keys);
 }
 
@@ -226,45 +222,59 @@ static void add(struct vg_quantity *sum, const struct vg_quantity *q)
         *sum = vg_quantity_cmp(sum, q) < 0 ? *q : *sum;
 }
 
-static bool amount_of(const struct vg_json *container, const char *list, struct vg_slice name,
-                      struct vg_quantity *ret)
+static struct vg_pod_sum *find_sum(struct vg_pod_sum *v, size_t n, struct vg_slice name)
 {
-    const struct vg_json *all = vg_json_get_str(vg_json_get_str(container, "resources"), list);
-    const struct vg_json *v = vg_json_get(all, name);
-    (void)vg_json_quantity(v, ret);
-    return v != NULL;
+    for (size_t i = 0; i < n; i++)
+        if (vg_slice_eq(v[i].name, name))
+            return &v[i];
+    return NULL;
 }
 
-bool vg_pod_sum(const struct vg_json *spec, const char *list, struct vg_slice name,
-                struct vg_quantity *ret)
+/* An init container that stays is one of those that run later, and beside the next ones. */
+static void add_amount(struct vg_pod_sum *s, const struct vg_json *v, bool is_init, bool stays)
 {
-    const struct vg_json *regular = vg_json_get_str(spec, "containers");
-    const struct vg_json *init = vg_json_get_str(spec, "initContainers");
-    struct vg_quantity sum = vg_quantity_of(0, 0, VG_QUANTITY_DECIMAL), beside = sum, most = sum, q;
-    bool is_there = false;
-    if (regular)
-        VG_JSON_FOREACH_ITEM (it, regular)
-            if (amount_of(it, list, name, &q)) {
-                is_there = true;
-                add(&sum, &q);
-            }
-    if (init)
-        VG_JSON_FOREACH_ITEM (it, init) {
-            bool has = amount_of(it, list, name, &q);
-            struct vg_quantity now = beside;
-            is_there = is_there || has;
-            add(&now, &q);
-            if (vg_slice_eq(vg_json_text(vg_json_get_str(it, "restartPolicy")),
-                            VG_SLICE_LIT("Always"))) {
-                if (has)
-                    add(&sum, &q);
-                beside = now;
-            }
-            if (vg_quantity_cmp(&now, &most) > 0)
-                most = now;
+    struct vg_quantity q, now = s->beside;
+    s->is_there = true;
+    (void)vg_json_quantity(v, &q);
+    if (!is_init || stays)
+        add(&s->amount, &q);
+    if (!is_init)
+        return;
+    add(&now, &q);
+    if (stays)
+        s->beside = now;
+    if (vg_quantity_cmp(&now, &s->most) > 0)
+        s->most = now;
+}
+
+static void add_containers(const struct vg_json *containers, bool is_init, const char *list,
+                           struct vg_pod_sum *v, size_t n)
+{
+    for (uint32_t i = 0; vg_json_is(containers, VG_JSON_ARRAY) && i < containers->n; i++) {
+        const struct vg_json *it = &containers->items[i];
+        const struct vg_json *all = vg_json_get_str(vg_json_get_str(it, "resources"), list);
+        if (!all)
+            continue;
+        bool stays =
+            vg_slice_eq(vg_json_text(vg_json_get_str(it, "restartPolicy")), VG_SLICE_LIT("Always"));
+        VG_JSON_FOREACH_MEMBER (m, all) {
+            struct vg_pod_sum *s = find_sum(v, n, vg_json_key(m));
+            if (s)
+                add_amount(s, &m->value, is_init, stays);
         }
-    *ret = vg_quantity_cmp(&most, &sum) > 0 ? most : sum;
-    return is_there;
+    }
+}
+
+void vg_pod_sums(const struct vg_json *spec, const char *list, struct vg_pod_sum *v, size_t n)
+{
+    const struct vg_quantity zero = vg_quantity_of(0, 0, VG_QUANTITY_DECIMAL);
+    for (size_t i = 0; i < n; i++)
+        v[i] = (struct vg_pod_sum){.name = v[i].name, .amount = zero, .beside = zero, .most = zero};
+    add_containers(vg_json_get_str(spec, "containers"), false, list, v, n);
+    add_containers(vg_json_get_str(spec, "initContainers"), true, list, v, n);
+    for (size_t i = 0; i < n; i++)
+        if (vg_quantity_cmp(&v[i].most, &v[i].amount) > 0)
+            v[i].amount = v[i].most;
 }
 
 /* What the containers have together must fit into what the pod has. */
@@ -273,20 +283,23 @@ static void check_sums(struct vg_pod *p, const struct vg_at *at, const char *lis
     struct vg_at amounts = vg_at(at, list);
     bool is_limits = strcmp(list, "limits") == 0;
     char room[VG_QUANTITY_TEXT_MAX];
-    if (!amounts.v || amounts.v->n > POD_AMOUNTS_MAX)
+    struct vg_pod_sum sums[VG_POD_SUMS_MAX];
+    size_t n = vg_at_n(&amounts);
+    if (n == 0 || n > VG_POD_SUMS_MAX)
         return;
-    VG_JSON_FOREACH_MEMBER (m, amounts.v) {
-        struct vg_at amount = vg_at_key(&amounts, m);
-        struct vg_quantity q, sum;
-        if (is_limits && !vg_resource_is_huge(amount.key))
-            continue;
-        if (!vg_pod_sum(p->spec->v, list, amount.key, &sum))
+    for (size_t i = 0; i < n; i++)
+        sums[i].name = vg_json_key(&amounts.v->members[i]);
+    vg_pod_sums(p->spec->v, list, sums, n);
+    for (size_t i = 0; i < n; i++) {
+        struct vg_at amount = vg_at_key(&amounts, &amounts.v->members[i]);
+        struct vg_quantity q;
+        if ((is_limits && !vg_resource_is_huge(amount.key)) || !sums[i].is_there)
             continue;
         (void)vg_at_quantity(&amount, &q);
-        if (vg_quantity_cmp(&sum, &q) > 0)
+        if (vg_quantity_cmp(&sums[i].amount, &q) > 0)
             vg_bad_text(p->c, &amount,
                         "must be greater than or equal to aggregate container %s of %.*s", list,
-                        VG_SLICE_ARG(vg_quantity_text(&sum, room)));
+                        VG_SLICE_ARG(vg_quantity_text(&sums[i].amount, room)));
     }
 }
 
@@ -295,9 +308,9 @@ static void check_each_limit(struct vg_pod *p, const struct vg_at *at)
     const struct vg_json *of_pod = vg_json_get_str(at->v, "limits");
     struct vg_at containers = vg_at(p->spec, "containers");
     struct vg_at blamed = vg_at_of(at, "containers", containers.v);
-    if (!of_pod || of_pod->n > POD_AMOUNTS_MAX)
+    if (!of_pod || of_pod->n > VG_POD_SUMS_MAX)
         return;
-    VG_AT_FOREACH (container, &blamed) {
+    VG_CHECK_EACH (p->c, container, &blamed) {
         const struct vg_json *limits = vg_json_at_path(container.v, "resources.limits");
         if (!limits)
             continue;

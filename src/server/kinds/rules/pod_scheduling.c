@@ -25,7 +25,7 @@ static void check_node_expression(struct vg_check *c, const struct vg_at *at, bo
     }
     (void)vg_check_qualified(c, &key);
     if (!is_preferred)
-        VG_AT_FOREACH (value, &values)
+        VG_CHECK_EACH (c, value, &values)
             (void)vg_check_label_value(c, &value);
 }
 
@@ -42,16 +42,16 @@ static void check_node_field(struct vg_check *c, const struct vg_at *at)
     if (!vg_at_is(&key, "metadata.name"))
         vg_bad_text(c, &key, "not a valid field selector key");
     else
-        VG_AT_FOREACH (value, &values)
+        VG_CHECK_EACH (c, value, &values)
             (void)vg_check_dns_subdomain(c, &value);
 }
 
 static void check_node_term(struct vg_check *c, const struct vg_at *at, bool is_preferred)
 {
     struct vg_at expressions = vg_at(at, "matchExpressions"), fields = vg_at(at, "matchFields");
-    VG_AT_FOREACH (e, &expressions)
+    VG_CHECK_EACH (c, e, &expressions)
         check_node_expression(c, &e, is_preferred);
-    VG_AT_FOREACH (f, &fields)
+    VG_CHECK_EACH (c, f, &fields)
         check_node_field(c, &f);
 }
 
@@ -60,7 +60,7 @@ void vg_check_node_selector(struct vg_check *c, const struct vg_at *at)
     struct vg_at terms = vg_at(at, "nodeSelectorTerms");
     if (vg_at_n(&terms) == 0)
         vg_required(c, &terms, "must have at least one node selector term");
-    VG_AT_FOREACH (term, &terms)
+    VG_CHECK_EACH (c, term, &terms)
         check_node_term(c, &term, false);
 }
 
@@ -79,7 +79,7 @@ static void check_node_affinity(struct vg_check *c, const struct vg_at *at)
     struct vg_at preferred = vg_at(at, "preferredDuringSchedulingIgnoredDuringExecution");
     if (vg_at_is_set(&required))
         vg_check_node_selector(c, &required);
-    VG_AT_FOREACH (it, &preferred) {
+    VG_CHECK_EACH (c, it, &preferred) {
         struct vg_at term = vg_at(&it, "preference");
         check_weight(c, &it);
         check_node_term(c, &term, true);
@@ -92,7 +92,7 @@ static void check_label_keys(struct vg_check *c, const struct vg_at *keys, bool 
         vg_forbidden(c, keys, "must not be specified when labelSelector is not set");
         return;
     }
-    VG_AT_FOREACH (key, keys)
+    VG_CHECK_EACH (c, key, keys)
         (void)vg_check_qualified(c, &key);
 }
 
@@ -105,12 +105,12 @@ static void check_doubled_keys(struct vg_check *c, const struct vg_at *at, const
     struct vg_at expressions = vg_at(selector, "matchExpressions");
     VG_AUTO(names) wanted = {0};
     VG_AUTO(names) seen = {0};
-    VG_AT_FOREACH (key, keys)
+    VG_CHECK_EACH (c, key, keys)
         (void)vg_names_add(c, &wanted, vg_at_text(&key), key.v);
     if (labels.v)
         VG_JSON_FOREACH_MEMBER (m, labels.v)
             (void)vg_names_add(c, &seen, vg_json_key(m), NULL);
-    VG_AT_FOREACH (e, &expressions) {
+    VG_CHECK_EACH (c, e, &expressions) {
         struct vg_slice text = vg_json_text(vg_json_get_str(e.v, "key"));
         const struct vg_json *v = NULL;
         bool is_new = vg_names_add(c, &seen, text, NULL);
@@ -135,9 +135,9 @@ static void check_match_keys(struct vg_check *c, const struct vg_at *at, bool ha
         check_doubled_keys(c, at, &keys, &selector);
     if (!has_mismatch || vg_at_n(&keys) == 0)
         return;
-    VG_AT_FOREACH (key, &other)
+    VG_CHECK_EACH (c, key, &other)
         (void)vg_names_add(c, &others, vg_at_text(&key), NULL);
-    VG_AT_FOREACH (key, &keys)
+    VG_CHECK_EACH (c, key, &keys)
         if (vg_names_has(&others, vg_at_text(&key)))
             vg_bad_text(c, &key, "exists in both matchLabelKeys and mismatchLabelKeys");
 }
@@ -148,7 +148,7 @@ static void check_pod_term(struct vg_check *c, const struct vg_at *at)
     struct vg_at names = vg_at(at, "namespaces"), key = vg_at(at, "topologyKey");
     vg_check_label_selector(c, &selector);
     vg_check_label_selector(c, &ns);
-    VG_AT_FOREACH (name, &names) {
+    VG_CHECK_EACH (c, name, &names) {
         struct vg_at blamed = vg_at_of(at, "namespace", name.v);
         (void)vg_check_dns_label(c, &blamed);
     }
@@ -162,9 +162,9 @@ static void check_pod_affinity(struct vg_check *c, const struct vg_at *at)
 {
     struct vg_at required = vg_at(at, "requiredDuringSchedulingIgnoredDuringExecution");
     struct vg_at preferred = vg_at(at, "preferredDuringSchedulingIgnoredDuringExecution");
-    VG_AT_FOREACH (term, &required)
+    VG_CHECK_EACH (c, term, &required)
         check_pod_term(c, &term);
-    VG_AT_FOREACH (it, &preferred) {
+    VG_CHECK_EACH (c, it, &preferred) {
         struct vg_at term = vg_at(&it, "podAffinityTerm");
         check_weight(c, &it);
         check_pod_term(c, &term);
@@ -197,34 +197,43 @@ static void check_domains(struct vg_check *c, const struct vg_at *at, const stru
                    VG_SLICE_ARG(vg_at_text(action)));
 }
 
-/* Key and action together are there once; the first of two is blamed. */
-static void check_repeated(struct vg_check *c, const struct vg_at *list, const struct vg_at *at)
+/* {key, action}, which stand together once. */
+static struct vg_slice pair_of(struct vg_check *c, const struct vg_json *constraint)
 {
-    struct vg_slice key = vg_json_text(vg_json_get_str(at->v, "topologyKey")), shown;
-    struct vg_slice action = vg_json_text(vg_json_get_str(at->v, "whenUnsatisfiable"));
-    struct vg_at blamed = vg_at_of(at, "{topologyKey, whenUnsatisfiable}", NULL);
-    for (struct vg_at it = vg_at_item(list, at->index + 1u); it.v;
-         it = vg_at_item(list, it.index + 1u)) {
-        struct vg_at other = vg_at(&it, "topologyKey"), when = vg_at(&it, "whenUnsatisfiable");
-        if (!vg_slice_eq(vg_at_text(&other), key) || !vg_slice_eq(vg_at_text(&when), action))
-            continue;
-        if (vg_arena_printf(c->arena, &shown, "{%.*s, %.*s}", VG_SLICE_ARG(key),
-                            VG_SLICE_ARG(action)) < 0)
-            c->errors->failed = true;
-        else
-            vg_duplicate_value(c, &blamed, vg_json_quoted(c, shown));
-        return;
-    }
+    struct vg_slice pair = {0};
+    struct vg_slice key = vg_json_text(vg_json_get_str(constraint, "topologyKey"));
+    struct vg_slice action = vg_json_text(vg_json_get_str(constraint, "whenUnsatisfiable"));
+    if (vg_arena_printf(c->arena, &pair, "{%.*s, %.*s}", VG_SLICE_ARG(key), VG_SLICE_ARG(action)) <
+        0)
+        c->errors->failed = true;
+    return pair;
 }
 
-/* Every list of more is looked through as far as this for repetitions, not as far as it goes. */
-#define SPREAD_COMPARED_MAX 1000u
+/* Each pair, with the last constraint that has it. */
+static void gather_pairs(struct vg_check *c, const struct vg_json *list, struct vg_names *last)
+{
+    for (uint32_t i = list->n; i-- > 0;)
+        (void)vg_names_add(c, last, pair_of(c, &list->items[i]), &list->items[i]);
+}
+
+/* Of several with the same pair all but the last are blamed. */
+static void check_repeated(struct vg_check *c, const struct vg_at *at, const struct vg_names *last)
+{
+    struct vg_slice pair = pair_of(c, at->v);
+    struct vg_at blamed = vg_at_of(at, "{topologyKey, whenUnsatisfiable}", NULL);
+    const struct vg_json *other = NULL;
+    if (vg_names_find(last, pair, &other) && other != at->v)
+        vg_duplicate_value(c, &blamed, vg_json_quoted(c, pair));
+}
 
 void vg_pod_check_spread(struct vg_pod *p)
 {
     struct vg_at list = vg_at(p->spec, "topologySpreadConstraints");
     struct vg_check *c = p->c;
-    VG_AT_FOREACH (at, &list) {
+    VG_AUTO(names) last = {0};
+    if (vg_at_n(&list) > 1)
+        gather_pairs(c, list.v, &last);
+    VG_CHECK_EACH (p->c, at, &list) {
         struct vg_at skew = vg_at(&at, "maxSkew"), key = vg_at(&at, "topologyKey");
         struct vg_at action = vg_at(&at, "whenUnsatisfiable");
         struct vg_at affinity = vg_at(&at, "nodeAffinityPolicy");
@@ -234,8 +243,8 @@ void vg_pod_check_spread(struct vg_pod *p)
         if (vg_at_text(&key).n == 0)
             vg_required(c, &key, "can not be empty");
         (void)vg_check_one_of(c, &action, actions);
-        if (at.index < SPREAD_COMPARED_MAX)
-            check_repeated(c, &list, &at);
+        if (vg_at_n(&list) > 1)
+            check_repeated(c, &at, &last);
         check_domains(c, &at, &action);
         if (vg_at_is_set(&affinity))
             (void)vg_check_one_of(c, &affinity, inclusions);
@@ -278,7 +287,7 @@ static void check_operator(struct vg_check *c, const struct vg_at *at)
 void vg_pod_check_tolerations(struct vg_check *c, const struct vg_at *at)
 {
     static const char *const effects[] = {"NoSchedule", "PreferNoSchedule", "NoExecute", NULL};
-    VG_AT_FOREACH (it, at) {
+    VG_CHECK_EACH (c, it, at) {
         struct vg_at key = vg_at(&it, "key"), operator= vg_at(&it, "operator");
         struct vg_at effect = vg_at(&it, "effect"), seconds = vg_at(&it, "tolerationSeconds");
         if (vg_at_text(&key).n)

@@ -127,7 +127,7 @@ static void check_escalation(struct vg_check *c, const struct vg_at *at)
     if (vg_at_is_true(&privileged))
         vg_bad_value(c, at, vg_go_value(c, at->v, security_shape),
                      "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
-    VG_AT_FOREACH (it, &added)
+    VG_CHECK_EACH (c, it, &added)
         if (vg_at_is(&it, "CAP_SYS_ADMIN"))
             vg_bad_value(c, at, vg_go_value(c, at->v, security_shape),
                          "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` "
@@ -221,7 +221,7 @@ static void check_sysctls(struct vg_pod *p, const struct vg_at *at)
 {
     struct vg_at list = vg_at(at, "sysctls");
     VG_AUTO(names) seen = {0};
-    VG_AT_FOREACH (it, &list) {
+    VG_CHECK_EACH (p->c, it, &list) {
         struct vg_at name = vg_at(&it, "name");
         if (vg_at_text(&name).n == 0)
             vg_required(p->c, &name, NULL);
@@ -250,7 +250,7 @@ void vg_pod_check_security(struct vg_pod *p)
     check_id(p->c, &at, "fsGroup");
     check_id(p->c, &at, "runAsUser");
     check_id(p->c, &at, "runAsGroup");
-    VG_AT_FOREACH (group, &groups)
+    VG_CHECK_EACH (p->c, group, &groups)
         (void)vg_check_range(p->c, &group, 0, ID_MAX);
     if (vg_at_is_true(&pid) && vg_at_is_true(&shared))
         vg_bad(p->c, &shared, "ShareProcessNamespace and HostPID cannot both be enabled");

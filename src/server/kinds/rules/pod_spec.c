@@ -27,7 +27,7 @@ static void check_label(struct vg_pod *p, const char *name)
 
 static void gather_claims(struct vg_pod *p, const struct vg_at *claims)
 {
-    VG_AT_FOREACH (claim, claims) {
+    VG_CHECK_EACH (p->c, claim, claims) {
         struct vg_slice name = vg_json_text(vg_json_get_str(claim.v, "name"));
         if (name.n)
             (void)vg_names_add(p->c, &p->claims, name, NULL);
@@ -69,7 +69,7 @@ static void check_claims(struct vg_pod *p)
     bool is_mirror = vg_json_get_str(vg_json_get_str(p->meta, "annotations"),
                                      "kubernetes.io/config.mirror") != NULL;
     gather_claims(p, &claims);
-    VG_AT_FOREACH (claim, &claims) {
+    VG_CHECK_EACH (p->c, claim, &claims) {
         struct vg_at nowhere = vg_at_of(&(struct vg_at){.step = VG_AT_ROOT}, "", NULL);
         if (is_mirror)
             vg_forbidden(p->c, &nowhere, "static pods do not support resource claims");
@@ -85,9 +85,9 @@ static void check_host_network(struct vg_pod *p)
     struct vg_at network = vg_at(p->spec, "hostNetwork"), list = vg_at(p->spec, "containers");
     if (!vg_at_is_true(&network))
         return;
-    VG_AT_FOREACH (container, &list) {
+    VG_CHECK_EACH (p->c, container, &list) {
         struct vg_at ports = vg_at(&container, "ports");
-        VG_AT_FOREACH (port, &ports) {
+        VG_CHECK_EACH (p->c, port, &ports) {
             struct vg_at host = vg_at(&port, "hostPort"), own = vg_at(&port, "containerPort");
             if ((p->meta || vg_at_int(&host)) && vg_at_int(&host) != vg_at_int(&own))
                 vg_bad_int(p->c, &host, "must match `containerPort` when `hostNetwork` is true");
@@ -140,7 +140,7 @@ static void check_search(struct vg_check *c, const struct vg_at *at)
 static void check_searches(struct vg_check *c, const struct vg_at *searches)
 {
     size_t bytes = 0;
-    VG_AT_FOREACH (search, searches)
+    VG_CHECK_EACH (c, search, searches)
         bytes += vg_at_text(&search).n + (search.index > 0);
     if (vg_at_n(searches) > SEARCHES_MAX)
         vg_bad(c, searches, "must not have more than %u search paths", SEARCHES_MAX);
@@ -148,7 +148,7 @@ static void check_searches(struct vg_check *c, const struct vg_at *searches)
         vg_bad(c, searches,
                "must not have more than %u characters (including spaces) in the search list",
                SEARCH_BYTES_MAX);
-    VG_AT_FOREACH (search, searches)
+    VG_CHECK_EACH (c, search, searches)
         check_search(c, &search);
 }
 
@@ -168,10 +168,10 @@ static void check_dns(struct vg_pod *p)
     }
     if (vg_at_n(&servers) > NAMESERVERS_MAX)
         vg_bad(p->c, &servers, "must not have more than %u nameservers", NAMESERVERS_MAX);
-    VG_AT_FOREACH (server, &servers)
+    VG_CHECK_EACH (p->c, server, &servers)
         (void)vg_check_ip(p->c, &server);
     check_searches(p->c, &searches);
-    VG_AT_FOREACH (option, &options)
+    VG_CHECK_EACH (p->c, option, &options)
         if (vg_json_text(vg_json_get_str(option.v, "name")).n == 0)
             vg_required(p->c, &option, "must not be empty");
 }
@@ -179,10 +179,10 @@ static void check_dns(struct vg_pod *p)
 static void check_host_aliases(struct vg_pod *p)
 {
     struct vg_at list = vg_at(p->spec, "hostAliases");
-    VG_AT_FOREACH (alias, &list) {
+    VG_CHECK_EACH (p->c, alias, &list) {
         struct vg_at ip = vg_at(&alias, "ip"), names = vg_at(&alias, "hostnames");
         (void)vg_check_ip(p->c, &ip);
-        VG_AT_FOREACH (name, &names)
+        VG_CHECK_EACH (p->c, name, &names)
             (void)vg_check_dns_subdomain(p->c, &name);
     }
 }
@@ -208,11 +208,11 @@ static void check_gates(struct vg_pod *p)
 {
     struct vg_at ready = vg_at(p->spec, "readinessGates"), list = vg_at(p->spec, "schedulingGates");
     VG_AUTO(names) seen = {0};
-    VG_AT_FOREACH (gate, &ready) {
+    VG_CHECK_EACH (p->c, gate, &ready) {
         struct vg_at type = vg_at(&gate, "conditionType");
         (void)vg_check_qualified(p->c, &type);
     }
-    VG_AT_FOREACH (gate, &list) {
+    VG_CHECK_EACH (p->c, gate, &list) {
         struct vg_json *name = vg_json_get_str(gate.v, "name");
         struct vg_at blamed = gate;
         blamed.v = name;
@@ -253,7 +253,7 @@ static void check_file_volumes(struct vg_pod *p, const struct vg_at *container, 
 {
     struct vg_at list = vg_at(container, "env");
     const struct vg_names *volumes = ctx;
-    VG_AT_FOREACH (env, &list) {
+    VG_CHECK_EACH (p->c, env, &list) {
         struct vg_at from = vg_at(&env, "valueFrom"), ref = vg_at(&from, "fileKeyRef");
         struct vg_at name = vg_at(&ref, "volumeName");
         const struct vg_json *volume = NULL;
@@ -270,7 +270,7 @@ static void check_files(struct vg_pod *p)
 {
     struct vg_at list = vg_at(p->spec, "volumes");
     VG_AUTO(names) volumes = {0};
-    VG_AT_FOREACH (volume, &list)
+    VG_CHECK_EACH (p->c, volume, &list)
         (void)vg_names_add(p->c, &volumes, vg_json_text(vg_json_get_str(volume.v, "name")),
                            volume.v);
     vg_pod_each_container(p, check_file_volumes, &volumes);

@@ -7,7 +7,7 @@
 static void check_conditions(struct vg_check *c, const struct vg_at *status)
 {
     struct vg_at list = vg_at(status, "conditions");
-    VG_AT_FOREACH (it, &list) {
+    VG_CHECK_EACH (c, it, &list) {
         struct vg_at type = vg_at_of(&it, "Type", vg_json_get_str(it.v, "type"));
         struct vg_at generation = vg_at(&it, "observedGeneration");
         if (vg_at_int(&generation) < 0)
@@ -32,13 +32,13 @@ static void check_nomination(struct vg_check *c, const struct vg_at *status,
 
 /* ---- containers that ended ---- */
 
-static const struct vg_json *named(const struct vg_json *list, struct vg_slice name)
+/* The items of a list by their names. */
+static void gather(struct vg_check *c, const struct vg_json *list, struct vg_names *names)
 {
-    if (list)
-        VG_JSON_FOREACH_ITEM (it, list)
-            if (vg_slice_eq(vg_json_text(vg_json_get_str(it, "name")), name))
-                return it;
-    return NULL;
+    for (uint32_t i = 0; vg_json_is(list, VG_JSON_ARRAY) && i < list->n; i++) {
+        const struct vg_json *it = &list->items[i];
+        (void)vg_names_add(c, names, vg_json_text(vg_json_get_str(it, "name")), it);
+    }
 }
 
 static bool has_code(const struct vg_json *codes, int64_t code)
@@ -89,20 +89,22 @@ static void check_ended(struct vg_check *c, const struct vg_at *status, const st
 {
     struct vg_at now = vg_at(status, name);
     const struct vg_json *spec = vg_json_get_str(old, "spec");
-    const struct vg_json *list = containers ? vg_json_get_str(spec, containers) : NULL;
     struct vg_at before = vg_at_of(status, name, vg_json_at_path(old, "status"));
     VG_AUTO(names) next = {0};
+    VG_AUTO(names) known = {0};
     before.v = vg_json_get_str(before.v, name);
-    VG_AT_FOREACH (it, &now)
-        (void)vg_names_add(c, &next, vg_json_text(vg_json_get_str(it.v, "name")), it.v);
-    VG_AT_FOREACH (it, &before) {
+    gather(c, now.v, &next);
+    gather(c, containers ? vg_json_get_str(spec, containers) : NULL, &known);
+    VG_CHECK_EACH (c, it, &before) {
         struct vg_slice text = vg_json_text(vg_json_get_str(it.v, "name"));
         const struct vg_json *ended = vg_json_at_path(it.v, "state.terminated"), *then = NULL;
+        const struct vg_json *container = NULL;
         struct vg_at state = vg_at(&it, "state"), code = {.v = vg_json_get_str(ended, "exitCode")};
         if (!ended || !vg_names_find(&next, text, &then) ||
             vg_json_at_path(then, "state.terminated"))
             continue;
-        if (!containers || !may_restart(named(list, text), spec, vg_at_int(&code)))
+        (void)vg_names_find(&known, text, &container);
+        if (!may_restart(container, spec, vg_at_int(&code)))
             vg_forbidden(c, &state, "may not be transitioned to non-terminated state");
     }
 }
@@ -121,7 +123,7 @@ static void check_ips(struct vg_check *c, const struct vg_at *status, const stru
     if (kept)
         VG_JSON_FOREACH_ITEM (it, kept)
             (void)vg_names_add(c, &before, vg_json_text(vg_json_get_str(it, "ip")), NULL);
-    VG_AT_FOREACH (it, &list) {
+    VG_CHECK_EACH (c, it, &list) {
         struct vg_at blamed = it;
         struct vg_ip ip;
         blamed.v = vg_json_get_str(it.v, "ip");
@@ -156,7 +158,7 @@ static void check_claims(struct vg_check *c, const struct vg_at *status, const s
     if (claims)
         VG_JSON_FOREACH_ITEM (it, claims)
             (void)vg_names_add(c, &known, vg_json_text(vg_json_get_str(it, "name")), NULL);
-    VG_AT_FOREACH (it, &list) {
+    VG_CHECK_EACH (c, it, &list) {
         struct vg_at name = vg_at(&it, "name"), claim = vg_at(&it, "resourceClaimName");
         if (!vg_names_has(&known, vg_at_text(&name)))
             vg_bad_text(c, &name, "must match the name of an entry in `spec.resourceClaims`");

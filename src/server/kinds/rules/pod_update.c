@@ -27,12 +27,16 @@ void vg_pod_check_kept_annotations(struct vg_check *c, const struct vg_at *obj,
     struct vg_at spec = vg_at(obj, "spec");
     struct vg_pod p = {.c = c, .spec = &spec};
     const struct vg_json *before = vg_json_at_path(old, "metadata.annotations");
+    VG_AUTO(json_lookup) is;
+    VG_AUTO(json_lookup) was;
     bool is_mirror;
+    vg_json_lookup_init(&is, now.v);
+    vg_json_lookup_init(&was, before);
     if (before)
         VG_JSON_FOREACH_MEMBER (m, before) {
             struct vg_at at = vg_at_key(&now, m);
             const struct vg_json *v =
-                is_kept(at.key, &is_mirror) ? vg_json_get(now.v, at.key) : NULL;
+                is_kept(at.key, &is_mirror) ? vg_check_find(c, &is, at.key, UINT32_MAX) : NULL;
             if (!is_kept(at.key, &is_mirror) ||
                 (v && vg_slice_eq(vg_json_text(v), vg_json_text(&m->value))))
                 continue;
@@ -42,7 +46,7 @@ void vg_pod_check_kept_annotations(struct vg_check *c, const struct vg_at *obj,
     if (now.v)
         VG_JSON_FOREACH_MEMBER (m, now.v) {
             struct vg_at at = vg_at_key(&now, m);
-            if (is_kept(at.key, &is_mirror) && !vg_json_get(before, at.key))
+            if (is_kept(at.key, &is_mirror) && !vg_check_find(c, &was, at.key, UINT32_MAX))
                 vg_forbidden(c, &at, "may not add %s",
                              is_mirror ? "mirror pod annotation" : "AppArmor annotations");
         }
@@ -58,7 +62,7 @@ static bool check_containers(struct vg_check *c, const struct vg_at *spec,
     struct vg_at now = vg_at(spec, name),
                  before = vg_at_of(spec, name, vg_json_get_str(old_spec, name));
     if (vg_at_n(&now) == vg_at_n(&before)) {
-        VG_AT_FOREACH (container, &now) {
+        VG_CHECK_EACH (c, container, &now) {
             struct vg_at image = vg_at(&container, "image");
             (void)vg_check_given(c, &image);
         }
@@ -109,7 +113,7 @@ static bool has_tolerations(struct vg_check *c, const struct vg_at *now,
                             const struct vg_json *before)
 {
     VG_AUTO(names) names = {0};
-    VG_AT_FOREACH (it, now)
+    VG_CHECK_EACH (c, it, now)
         (void)vg_names_add(c, &names, toleration_text(c, it.v), it.v);
     VG_JSON_FOREACH_ITEM (old, before)
         if (!vg_names_has(&names, toleration_text(c, old)))
@@ -140,7 +144,7 @@ static void check_gates(struct vg_check *c, const struct vg_at *spec,
     if (before)
         VG_JSON_FOREACH_ITEM (gate, before)
             (void)vg_names_add(c, &known, vg_json_text(vg_json_get_str(gate, "name")), NULL);
-    VG_AT_FOREACH (gate, &now) {
+    VG_CHECK_EACH (c, gate, &now) {
         struct vg_at name = vg_at(&gate, "name");
         if (!vg_names_has(&known, vg_at_text(&name)))
             vg_forbidden(c, &name, "only deletion is allowed, but found new scheduling gate '%.*s'",
@@ -155,10 +159,13 @@ static void check_selector(struct vg_check *c, const struct vg_at *spec,
 {
     struct vg_at now = vg_at(spec, "nodeSelector");
     const struct vg_json *before = vg_json_get_str(old_spec, "nodeSelector");
+    VG_AUTO(json_lookup) is;
+    vg_json_lookup_init(&is, now.v);
     if (!before)
         return;
     VG_JSON_FOREACH_MEMBER (m, before) {
-        const struct vg_json *v = vg_json_get(now.v, vg_json_key(m));
+        const struct vg_json *v =
+            vg_check_find(c, &is, vg_json_key(m), (uint32_t)(m - before->members));
         if (v && vg_slice_eq(vg_json_text(v), vg_json_text(&m->value)))
             continue;
         vg_bad(c, &now,
@@ -213,7 +220,7 @@ static void check_node_affinity(struct vg_check *c, const struct vg_at *spec,
                      "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
         return;
     }
-    VG_AT_FOREACH (term, &now) {
+    VG_CHECK_EACH (c, term, &now) {
         const struct vg_json *old = &before.v->items[term.index];
         if ((is_open(old) && !is_open(term.v)) ||
             !has_only_more(c, term.v, old, "matchExpressions") ||

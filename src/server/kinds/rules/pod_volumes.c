@@ -479,10 +479,10 @@ void vg_pod_check_volumes(struct vg_pod *p)
     struct vg_at volumes = vg_at(p->spec, "volumes");
     VG_AUTO(names) made = {0};
     struct vg_slice claim;
-    VG_AT_FOREACH (volume, &volumes)
+    VG_CHECK_EACH (p->c, volume, &volumes)
         if (claim_name(p, &volume, &claim))
             (void)vg_names_add(p->c, &made, claim, NULL);
-    VG_AT_FOREACH (volume, &volumes) {
+    VG_CHECK_EACH (p->c, volume, &volumes) {
         struct vg_at name = vg_at(&volume, "name");
         struct vg_at source = vg_at(&volume, "persistentVolumeClaim");
         struct vg_at wanted = vg_at(&source, "claimName");

@@ -22,7 +22,7 @@ static void warn_volumes(struct vg_pod *p)
                 {"cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"},
                 {"rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"}};
     struct vg_at volumes = vg_at(p->spec, "volumes");
-    VG_AT_FOREACH (volume, &volumes)
+    VG_CHECK_EACH (p->c, volume, &volumes)
         for (size_t i = 0; i < VG_ARRAY_LEN(gone); i++) {
             struct vg_at at =
                 vg_at_of(&volume, gone[i].shown, vg_json_get_str(volume.v, gone[i].name));
@@ -37,7 +37,7 @@ static void warn_repeated(struct vg_pod *p, const char *list, const char *name)
 {
     struct vg_at items = vg_at(p->spec, list);
     VG_AUTO(names) seen = {0};
-    VG_AT_FOREACH (item, &items) {
+    VG_CHECK_EACH (p->c, item, &items) {
         struct vg_at at = vg_at(&item, name);
         if (!vg_names_add(p->c, &seen, vg_at_text(&at), NULL))
             vg_caution_at(p->c, &at, "duplicate %s %.*s", name,
@@ -48,7 +48,7 @@ static void warn_repeated(struct vg_pod *p, const char *list, const char *name)
 static void warn_nameless_secrets(struct vg_pod *p)
 {
     struct vg_at items = vg_at(p->spec, "imagePullSecrets");
-    VG_AT_FOREACH (item, &items) {
+    VG_CHECK_EACH (p->c, item, &items) {
         struct vg_at name = vg_at(&item, "name");
         if (vg_at_text(&name).n == 0)
             vg_caution_at(p->c, &name, "invalid empty name \"\"");
@@ -91,7 +91,7 @@ static void warn_env(struct vg_check *c, const struct vg_at *container)
 {
     struct vg_at list = vg_at(container, "env");
     VG_AUTO(names) seen = {0};
-    VG_AT_FOREACH (env, &list) {
+    VG_CHECK_EACH (c, env, &list) {
         struct vg_slice name = vg_json_text(vg_json_get_str(env.v, "name"));
         if (!vg_names_add(c, &seen, name, NULL) && hides(c, env.v, name))
             vg_caution_at(c, &env,
@@ -167,7 +167,7 @@ static void warn_ports(struct vg_pod *p, const struct vg_at *container, void *ct
 {
     struct ports *all = ctx;
     struct vg_at list = vg_at(container, "ports");
-    VG_AT_FOREACH (at, &list) {
+    VG_CHECK_EACH (p->c, at, &list) {
         if (all->n == all->max)
             return; /* the warnings of so many are cut anyway */
         struct vg_at number = vg_at(&at, "containerPort"), host = vg_at(&at, "hostPort");
@@ -210,7 +210,7 @@ static void warn_port_names(struct vg_pod *p, const struct vg_at *container, voi
 {
     struct ports *all = ctx;
     struct vg_at list = vg_at(container, "ports");
-    VG_AT_FOREACH (at, &list) {
+    VG_CHECK_EACH (p->c, at, &list) {
         struct vg_slice name = vg_json_text(vg_json_get_str(at.v, "name"));
         const struct vg_json *first = NULL;
         if (name.n == 0)
@@ -254,9 +254,9 @@ static void warn_terms(struct vg_check *c, const struct vg_at *affinity)
 {
     struct vg_at required = vg_at(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
     struct vg_at preferred = vg_at(affinity, "preferredDuringSchedulingIgnoredDuringExecution");
-    VG_AT_FOREACH (term, &required)
+    VG_CHECK_EACH (c, term, &required)
         warn_no_selector(c, &term);
-    VG_AT_FOREACH (it, &preferred) {
+    VG_CHECK_EACH (c, it, &preferred) {
         struct vg_at term = vg_at(&it, "podAffinityTerm");
         warn_no_selector(c, &term);
     }
@@ -274,12 +274,12 @@ static void warn_label(struct vg_check *c, const struct vg_at *key)
 static void warn_node_term(struct vg_check *c, const struct vg_at *term, bool is_preferred)
 {
     struct vg_at expressions = vg_at(term, "matchExpressions");
-    VG_AT_FOREACH (e, &expressions) {
+    VG_CHECK_EACH (c, e, &expressions) {
         struct vg_at key = vg_at(&e, "key"), values = vg_at(&e, "values");
         warn_label(c, &key);
         if (!is_preferred)
             continue;
-        VG_AT_FOREACH (value, &values) {
+        VG_CHECK_EACH (c, value, &values) {
             struct vg_name_reasons why = {0};
             (void)vg_validate_label_value(vg_at_text(&value), &why);
             for (uint32_t i = 0; i < why.n; i++)
@@ -302,9 +302,9 @@ static void warn_nodes(struct vg_pod *p)
             if (vg_node_label_gone(at.key))
                 vg_caution_at(p->c, &at, "%s", vg_node_label_gone(at.key));
         }
-    VG_AT_FOREACH (term, &terms)
+    VG_CHECK_EACH (p->c, term, &terms)
         warn_node_term(p->c, &term, false);
-    VG_AT_FOREACH (it, &preferred) {
+    VG_CHECK_EACH (p->c, it, &preferred) {
         struct vg_at term = vg_at(&it, "preference");
         warn_node_term(p->c, &term, true);
     }
@@ -313,7 +313,7 @@ static void warn_nodes(struct vg_pod *p)
 static void warn_spread(struct vg_pod *p)
 {
     struct vg_at list = vg_at(p->spec, "topologySpreadConstraints");
-    VG_AT_FOREACH (it, &list) {
+    VG_CHECK_EACH (p->c, it, &list) {
         struct vg_at key = vg_at(&it, "topologyKey");
         warn_label(p->c, &key);
         warn_no_selector(p->c, &it);
@@ -326,9 +326,9 @@ static void warn_ips(struct vg_pod *p)
 {
     struct vg_at dns = vg_at(p->spec, "dnsConfig"), servers = vg_at(&dns, "nameservers");
     struct vg_at aliases = vg_at(p->spec, "hostAliases");
-    VG_AT_FOREACH (server, &servers)
+    VG_CHECK_EACH (p->c, server, &servers)
         vg_caution_ip(p->c, &server);
-    VG_AT_FOREACH (alias, &aliases) {
+    VG_CHECK_EACH (p->c, alias, &aliases) {
         struct vg_at ip = vg_at(&alias, "ip");
         vg_caution_ip(p->c, &ip);
     }

@@ -134,7 +134,7 @@ static void warn_projected(struct vg_check *c, struct vg_slice volume,
 void vg_pod_warn_paths(struct vg_pod *p)
 {
     struct vg_at volumes = vg_at(p->spec, "volumes");
-    VG_AT_FOREACH (volume, &volumes) {
+    VG_CHECK_EACH (p->c, volume, &volumes) {
         const struct vg_json *config = vg_json_get_str(volume.v, "configMap");
         const struct vg_json *secret = vg_json_get_str(volume.v, "secret");
         const struct vg_json *downward = vg_json_get_str(volume.v, "downwardAPI");

@@ -95,7 +95,7 @@ static void check_condition(struct vg_check *c, const struct vg_at *at)
 void vg_check_conditions(struct vg_check *c, const struct vg_at *list)
 {
     VG_AUTO(names) seen = {0};
-    VG_AT_FOREACH (condition, list) {
+    VG_CHECK_EACH (c, condition, list) {
         struct vg_at type = vg_at(&condition, "type");
         if (!vg_names_add(c, &seen, vg_at_text(&type), NULL))
             vg_duplicate_value(c, &type, vg_json_quoted(c, vg_at_text(&type)));

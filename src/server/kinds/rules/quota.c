@@ -1,4 +1,5 @@
 /* quota.c - the rules of resource quotas: names, amounts and scopes. */
+#include "names.h"
 #include "resources.h"
 #include "rules.h"
 
@@ -64,15 +65,28 @@ static const struct scope *find_scope(struct vg_slice name)
     return NULL;
 }
 
-/* One error for each limited resource that the scope is not for. */
-static void check_scoped(struct vg_check *c, const struct vg_at *at, const struct vg_json *hard,
+/* How many limited resources each scope is not for; a scope can be there many times. */
+struct misfits {
+    uint32_t n[VG_ARRAY_LEN(scopes)];
+};
+
+static struct misfits misfits_of(const struct vg_json *hard)
+{
+    struct misfits m = {{0}};
+    for (uint32_t i = 0; vg_json_is(hard, VG_JSON_OBJECT) && i < hard->n; i++) {
+        struct vg_slice name = vg_json_key(&hard->members[i]);
+        for (size_t k = 0; k < VG_ARRAY_LEN(scopes) && is_quota_name(name); k++)
+            m.n[k] += !is_listed(name, scopes[k].resources);
+    }
+    return m;
+}
+
+/* One error for each of them. */
+static void check_scoped(struct vg_check *c, const struct vg_at *at, const struct misfits *m,
                          const struct scope *s)
 {
-    for (uint32_t i = 0; s && vg_json_is(hard, VG_JSON_OBJECT) && i < hard->n; i++) {
-        struct vg_slice name = vg_json_key(&hard->members[i]);
-        if (is_quota_name(name) && !is_listed(name, s->resources))
-            vg_bad(c, at, "unsupported scope applied to resource");
-    }
+    for (uint32_t i = 0; s && i < m->n[s - scopes] && !vg_field_errors_is_full(c->errors); i++)
+        vg_bad(c, at, "unsupported scope applied to resource");
 }
 
 static void check_conflicts(struct vg_check *c, const struct vg_at *at, unsigned seen)
@@ -84,22 +98,22 @@ static void check_conflicts(struct vg_check *c, const struct vg_at *at, unsigned
         vg_bad(c, at, "conflicting scopes");
 }
 
-static void check_scopes(struct vg_check *c, const struct vg_at *spec)
+static void check_scopes(struct vg_check *c, const struct vg_at *spec, const struct misfits *m)
 {
     struct vg_at list = vg_at(spec, "scopes");
     unsigned seen = 0;
-    VG_AT_FOREACH (at, &list) {
+    VG_CHECK_EACH (c, at, &list) {
         const struct scope *s = find_scope(vg_at_text(&at));
         if (!s)
             vg_bad(c, &list, "unsupported scope");
-        check_scoped(c, &list, vg_json_get_str(spec->v, "hard"), s);
+        check_scoped(c, &list, m, s);
         seen |= s ? s->bit : 0;
     }
     check_conflicts(c, &list, seen);
 }
 
-static void check_requirement(struct vg_check *c, const struct vg_at *spec,
-                              const struct vg_at *list, const struct vg_json *requirement)
+static void check_requirement(struct vg_check *c, const struct misfits *m, const struct vg_at *list,
+                              const struct vg_json *requirement)
 {
     /* The list is blamed, not the item. */
     struct vg_at all = *list;
@@ -110,7 +124,7 @@ static void check_requirement(struct vg_check *c, const struct vg_at *spec,
     selector.v = list->up->v;
     if (!s)
         vg_bad_text(c, &name, "unsupported scope");
-    check_scoped(c, &selector, vg_json_get_str(spec->v, "hard"), s);
+    check_scoped(c, &selector, m, s);
     if (s && s->needs_exists && !vg_at_is(&operator, "Exists"))
         vg_bad_text(c, &operator,
                     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
@@ -132,14 +146,14 @@ static void check_requirement(struct vg_check *c, const struct vg_at *spec,
     }
 }
 
-static void check_selector(struct vg_check *c, const struct vg_at *spec)
+static void check_selector(struct vg_check *c, const struct vg_at *spec, const struct misfits *m)
 {
     struct vg_at selector = vg_at(spec, "scopeSelector");
     struct vg_at list = vg_at(&selector, "matchExpressions"), blamed = list;
     unsigned seen = 0;
-    VG_AT_FOREACH (at, &list) {
+    VG_CHECK_EACH (c, at, &list) {
         const struct scope *s = find_scope(vg_json_text(vg_json_get_str(at.v, "scopeName")));
-        check_requirement(c, spec, &list, at.v);
+        check_requirement(c, m, &list, at.v);
         seen |= s ? s->bit : 0;
     }
     blamed.v = vg_json_get_str(spec->v, "scopes");
@@ -149,9 +163,10 @@ static void check_selector(struct vg_check *c, const struct vg_at *spec)
 static void check_quota_spec(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at spec = vg_at(obj, "spec"), hard = vg_at(&spec, "hard");
+    struct misfits m = misfits_of(hard.v);
     check_amounts(c, &hard);
-    check_scopes(c, &spec);
-    check_selector(c, &spec);
+    check_scopes(c, &spec, &m);
+    check_selector(c, &spec, &m);
 }
 
 static void check_quota_status(struct vg_check *c, const struct vg_at *obj,
@@ -165,15 +180,14 @@ static void check_quota_status(struct vg_check *c, const struct vg_at *obj,
 }
 
 /* Scopes stay the same set. */
-static bool has_all(const struct vg_json *a, const struct vg_json *b)
+static bool has_all(struct vg_check *c, const struct vg_json *a, const struct vg_json *b)
 {
-    for (uint32_t i = 0; vg_json_is(b, VG_JSON_ARRAY) && i < b->n; i++) {
-        bool is_there = false;
-        for (uint32_t k = 0; vg_json_is(a, VG_JSON_ARRAY) && k < a->n && !is_there; k++)
-            is_there = vg_slice_eq(vg_json_text(&a->items[k]), vg_json_text(&b->items[i]));
-        if (!is_there)
+    VG_AUTO(names) have = {0};
+    for (uint32_t i = 0; vg_json_is(a, VG_JSON_ARRAY) && i < a->n; i++)
+        (void)vg_names_add(c, &have, vg_json_text(&a->items[i]), NULL);
+    for (uint32_t i = 0; vg_json_is(b, VG_JSON_ARRAY) && i < b->n; i++)
+        if (!vg_names_has(&have, vg_json_text(&b->items[i])))
             return false;
-    }
     return true;
 }
 
@@ -182,12 +196,8 @@ static void check_quota_update(struct vg_check *c, const struct vg_at *obj,
 {
     struct vg_at spec = vg_at(obj, "spec"), list = vg_at(&spec, "scopes");
     const struct vg_json *before = vg_json_at_path(old, "spec.scopes");
-    size_t n = c->errors->n;
     check_quota_spec(c, obj);
-    /* A list with anything but the known scopes was refused; known ones are few. */
-    if (c->errors->n > n && vg_at_n(&list) > sizeof scopes / sizeof *scopes)
-        return;
-    if (!has_all(list.v, before) || !has_all(before, list.v))
+    if (!has_all(c, list.v, before) || !has_all(c, before, list.v))
         vg_bad(c, &list, "field is immutable");
 }
 

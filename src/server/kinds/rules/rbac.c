@@ -33,7 +33,7 @@ static void check_rule(struct vg_check *c, const struct vg_at *at, bool is_names
 static void check_rules(struct vg_check *c, const struct vg_at *obj, bool is_namespaced)
 {
     struct vg_at rules = vg_at(obj, "rules");
-    VG_AT_FOREACH (rule, &rules)
+    VG_CHECK_EACH (c, rule, &rules)
         check_rule(c, &rule, is_namespaced);
 }
 
@@ -66,7 +66,7 @@ static void check_cluster_role(struct vg_check *c, const struct vg_at *obj)
     if (vg_at_n(&selectors) == 0)
         vg_required(c, &selectors,
                     "at least one clusterRoleSelector required if aggregationRule is non-nil");
-    VG_AT_FOREACH (selector, &selectors) {
+    VG_CHECK_EACH (c, selector, &selectors) {
         size_t before = c->errors->n;
         vg_check_label_selector(c, &selector);
         if (c->errors->n > before)
@@ -121,7 +121,7 @@ static void check_any_binding(struct vg_check *c, const struct vg_at *obj, bool 
     (void)vg_check_one_of(c, &kind, is_namespaced ? any : any + 1);
     if (vg_check_given(c, &name) && !vg_validate_path_segment(vg_at_text(&name), &why))
         (void)vg_check_reasons(c, &name, &why);
-    VG_AT_FOREACH (subject, &subjects)
+    VG_CHECK_EACH (c, subject, &subjects)
         check_subject(c, &subject, is_namespaced);
 }
 

@@ -3,17 +3,6 @@
 #include "rules.h"
 #include "workload.h"
 
-/* A plain map that must be there, and match. */
-static bool matches(const struct vg_json *selector, const struct vg_json *labels)
-{
-    VG_JSON_FOREACH_MEMBER (m, selector) {
-        const struct vg_json *has = vg_json_get(labels, vg_json_key(m));
-        if (!has || !vg_slice_eq(vg_json_text(has), vg_json_text(&m->value)))
-            return false;
-    }
-    return true;
-}
-
 static void check_controller_template(struct vg_check *c, const struct vg_at *template,
                                       const struct vg_at *selector)
 {
@@ -22,7 +11,7 @@ static void check_controller_template(struct vg_check *c, const struct vg_at *te
         return;
     }
     struct vg_at meta = vg_at(template, "metadata"), labels = vg_at(&meta, "labels");
-    if (vg_at_n(selector) && !matches(selector->v, labels.v))
+    if (vg_at_n(selector) && !vg_labels_match(c, selector->v, labels.v))
         vg_bad(c, &labels, "`selector` does not match template `labels`");
     vg_check_pod_template(c, template);
     vg_check_runs_always(c, template, "ReplicationController");

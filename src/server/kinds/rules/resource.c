@@ -18,7 +18,7 @@ bool vg_check_items(struct vg_check *c, const struct vg_at *at, size_t max, vg_i
         vg_too_many(c, at, vg_at_n(at), max);
         return false;
     }
-    VG_AT_FOREACH (it, at)
+    VG_CHECK_EACH (c, it, at)
         check(c, &it, arg);
     return true;
 }
@@ -26,7 +26,7 @@ bool vg_check_items(struct vg_check *c, const struct vg_at *at, size_t max, vg_i
 void vg_check_unique(struct vg_check *c, const struct vg_at *at, const char *key)
 {
     VG_AUTO(names) seen = {0};
-    VG_AT_FOREACH (it, at) {
+    VG_CHECK_EACH (c, it, at) {
         struct vg_slice text = vg_json_text(key ? vg_json_get_str(it.v, key) : it.v);
         if (!vg_names_add(c, &seen, text, NULL))
             vg_duplicate_value(c, &it, vg_json_quoted(c, text));
@@ -135,10 +135,10 @@ void vg_check_binding_conditions(struct vg_check *c, const struct vg_at *device)
     struct vg_at fail = vg_at(device, "bindingFailureConditions");
     (void)vg_check_items(c, &wait, BINDING_CONDITIONS_MAX, check_label_name, NULL);
     (void)vg_check_items(c, &fail, BINDING_CONDITIONS_MAX, check_label_name, NULL);
-    VG_AT_FOREACH (it, &wait)
+    VG_CHECK_EACH (c, it, &wait)
         if (!vg_names_add(c, &seen, vg_at_text(&it), NULL))
             vg_duplicate(c, &it);
-    VG_AT_FOREACH (it, &fail) {
+    VG_CHECK_EACH (c, it, &fail) {
         if (!vg_names_add(c, &failed, vg_at_text(&it), NULL))
             vg_duplicate(c, &it);
         if (vg_names_has(&seen, vg_at_text(&it)))

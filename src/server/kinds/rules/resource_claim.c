@@ -62,7 +62,7 @@ static void check_any_request(struct vg_check *c, const struct vg_at *at)
     } else if (vg_check_one_of(c, &mode, modes)) {
         (void)vg_check_positive(c, &count);
     }
-    VG_AT_FOREACH (toleration, &tolerations)
+    VG_CHECK_EACH (c, toleration, &tolerations)
         check_toleration(c, &toleration);
 }
 

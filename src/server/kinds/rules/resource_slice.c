@@ -51,7 +51,7 @@ static void check_valid_values(struct vg_check *c, const struct vg_at *list,
     struct vg_at whole = vg_at(list->up->up, "value");
     bool has_default = false;
     (void)vg_at_quantity(def, &wanted);
-    VG_AT_FOREACH (value, list) {
+    VG_CHECK_EACH (c, value, list) {
         if (vg_at_quantity(&value, &q) && value.index && vg_quantity_cmp(&last, &q) > 0)
             vg_bad(c, &value, "values must be sorted in ascending order");
         last = q;
@@ -59,7 +59,7 @@ static void check_valid_values(struct vg_check *c, const struct vg_at *list,
     if (vg_at_n(list) > VALID_VALUES_MAX) {
         vg_too_many(c, list, vg_at_n(list), VALID_VALUES_MAX);
     } else {
-        VG_AT_FOREACH (value, list) {
+        VG_CHECK_EACH (c, value, list) {
             (void)vg_at_quantity(&value, &q);
             if (vg_quantity_cmp(&q, capacity) > 0)
                 vg_bad(c, &value, "option is larger than capacity value: %.*s",
@@ -195,7 +195,7 @@ static void blame_terms(struct vg_check *c, const struct vg_at *terms)
         vg_schema_find(VG_SLICE_LIT(""), VG_SLICE_LIT("v1"), VG_SLICE_LIT("NodeSelectorTerm"));
     VG_AUTO(buf) b = {0};
     int r = vg_buf_append_byte(&b, '[');
-    VG_AT_FOREACH (term, terms)
+    VG_CHECK_EACH (c, term, terms)
         if (r == 0)
             r = vg_buf_printf(&b, "%s%.*s", term.index ? "," : "",
                               VG_SLICE_ARG(vg_go_struct(c, type, term.v)));

@@ -51,9 +51,11 @@ static bool is_among(const struct vg_json *values, struct vg_slice text)
     return false;
 }
 
-static bool matches_expression(const struct vg_json *e, const struct vg_json *labels)
+static bool matches_expression(struct vg_check *c, const struct vg_json *e,
+                               struct vg_json_lookup *labels)
 {
-    const struct vg_json *has = vg_json_get(labels, vg_json_text(vg_json_get_str(e, "key")));
+    struct vg_slice key = vg_json_text(vg_json_get_str(e, "key"));
+    const struct vg_json *has = vg_check_find(c, labels, key, UINT32_MAX);
     const struct vg_json *values = vg_json_get_str(e, "values");
     if (is_op(e, "Exists"))
         return has;
@@ -63,21 +65,38 @@ static bool matches_expression(const struct vg_json *e, const struct vg_json *la
     return is_op(e, "In") ? is_in : !is_in;
 }
 
-bool vg_selector_matches(const struct vg_json *selector, const struct vg_json *labels)
+/* Does the map have all of these, and no other values of them? */
+static bool has_labels(struct vg_check *c, const struct vg_json *wanted,
+                       struct vg_json_lookup *labels)
 {
-    const struct vg_json *same = vg_json_get_str(selector, "matchLabels");
+    for (uint32_t i = 0; vg_json_is(wanted, VG_JSON_OBJECT) && i < wanted->n; i++) {
+        const struct vg_json_member *m = &wanted->members[i];
+        const struct vg_json *has = vg_check_find(c, labels, vg_json_key(m), i);
+        if (!has || !vg_slice_eq(vg_json_text(has), vg_json_text(&m->value)))
+            return false;
+    }
+    return true;
+}
+
+bool vg_labels_match(struct vg_check *c, const struct vg_json *wanted, const struct vg_json *labels)
+{
+    VG_AUTO(json_lookup) lookup;
+    vg_json_lookup_init(&lookup, labels);
+    return has_labels(c, wanted, &lookup);
+}
+
+bool vg_selector_matches(struct vg_check *c, const struct vg_json *selector,
+                         const struct vg_json *labels)
+{
     const struct vg_json *expressions = vg_json_get_str(selector, "matchExpressions");
-    if (!vg_json_is(selector, VG_JSON_OBJECT))
+    VG_AUTO(json_lookup) lookup;
+    vg_json_lookup_init(&lookup, labels);
+    if (!vg_json_is(selector, VG_JSON_OBJECT) ||
+        !has_labels(c, vg_json_get_str(selector, "matchLabels"), &lookup))
         return false;
-    if (same)
-        VG_JSON_FOREACH_MEMBER (m, same) {
-            const struct vg_json *has = vg_json_get(labels, vg_json_key(m));
-            if (!has || !vg_slice_eq(vg_json_text(has), vg_json_text(&m->value)))
-                return false;
-        }
     if (expressions)
         VG_JSON_FOREACH_ITEM (e, expressions)
-            if (!matches_expression(e, labels))
+            if (!matches_expression(c, e, &lookup))
                 return false;
     return true;
 }
@@ -104,6 +123,6 @@ void vg_check_selects_template(struct vg_check *c, const struct vg_json *selecto
                                const struct vg_at *template)
 {
     struct vg_at meta = vg_at(template, "metadata"), labels = vg_at(&meta, "labels");
-    if (!vg_selector_matches(selector, labels.v))
+    if (!vg_selector_matches(c, selector, labels.v))
         vg_bad(c, &labels, "`selector` does not match template `labels`");
 }

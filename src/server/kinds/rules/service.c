@@ -113,12 +113,12 @@ static void check_port_pairs(struct vg_check *c, const struct vg_at *ports)
     VG_AUTO(names) numbers = {.n = 0};
     if (vg_at_n(ports) < 2)
         return;
-    VG_AT_FOREACH (port, ports) {
+    VG_CHECK_EACH (c, port, ports) {
         struct vg_at node = vg_at(&port, "nodePort");
         if (vg_at_int(&node) && !is_new_pair(c, &nodes, &port, "nodePort"))
             vg_duplicate(c, &node);
     }
-    VG_AT_FOREACH (port, ports) {
+    VG_CHECK_EACH (c, port, ports) {
         struct vg_at protocol = vg_at(&port, "protocol"), number = vg_at(&port, "port");
         char json[160];
         if (is_new_pair(c, &numbers, &port, "port"))
@@ -135,7 +135,7 @@ static void check_ports(struct vg_check *c, const struct vg_at *spec)
 {
     struct vg_at ports = vg_at(spec, "ports");
     VG_AUTO(names) names = {.n = 0};
-    VG_AT_FOREACH (port, &ports)
+    VG_CHECK_EACH (c, port, &ports)
         check_port(c, &port, vg_at_n(&ports) > 1, &names);
 }
 
@@ -216,7 +216,7 @@ static void check_sources(struct vg_check *c, const struct vg_at *obj, const str
     }
     if (!vg_service_is(spec->v, "LoadBalancer"))
         vg_forbidden(c, &ranges, "may only be used when `type` is 'LoadBalancer'");
-    VG_AT_FOREACH (range, &ranges)
+    VG_CHECK_EACH (c, range, &ranges)
         check_source(c, &range, vg_at_text(&range),
                      vg_json_at_path(old, "spec.loadBalancerSourceRanges"));
 }
@@ -227,7 +227,7 @@ static void check_externals(struct vg_check *c, const struct vg_at *spec, const 
                                         NULL};
     struct vg_at list = vg_at(spec, "externalIPs"), type = vg_at(spec, "type");
     struct vg_at ports = vg_at(spec, "ports");
-    VG_AT_FOREACH (ip, &list) {
+    VG_CHECK_EACH (c, ip, &list) {
         if (vg_check_ip_or_old(c, &ip, vg_json_at_path(old, "spec.externalIPs")))
             (void)vg_check_endpoint_ip(c, &ip);
     }
@@ -235,7 +235,7 @@ static void check_externals(struct vg_check *c, const struct vg_at *spec, const 
         (void)vg_check_one_of(c, &type, types);
     if (!vg_at_is(&type, "ClusterIP"))
         return;
-    VG_AT_FOREACH (port, &ports) {
+    VG_CHECK_EACH (c, port, &ports) {
         struct vg_at node = vg_at(&port, "nodePort");
         if (vg_at_int(&node))
             vg_forbidden(c, &node, "may not be used when `type` is 'ClusterIP'");
@@ -349,6 +349,15 @@ static void check_update(struct vg_check *c, const struct vg_at *obj, const stru
 
 /* ---- status ---- */
 
+static bool has_address(const struct vg_json *list, struct vg_slice ip)
+{
+    for (uint32_t i = 0; vg_json_is(list, VG_JSON_ARRAY) && i < list->n; i++)
+        if (vg_slice_eq(vg_json_text(vg_json_get_str(&list->items[i], "ip")), ip))
+            return true;
+    return false;
+}
+
+/* An address that is wrong may stay. */
 void vg_check_balancer_item(struct vg_check *c, const struct vg_at *item,
                             const struct vg_json *before, bool has_mode)
 {
@@ -356,12 +365,10 @@ void vg_check_balancer_item(struct vg_check *c, const struct vg_at *item,
     struct vg_at ip = vg_at(item, "ip"), host = vg_at(item, "hostname"),
                  mode = vg_at(item, "ipMode");
     struct vg_ip parsed;
-    bool was_there = false;
-    for (uint32_t i = 0; vg_json_is(before, VG_JSON_ARRAY) && i < before->n; i++)
-        was_there = was_there || vg_slice_eq(vg_json_text(vg_json_get_str(&before->items[i], "ip")),
-                                             vg_at_text(&ip));
-    if (vg_at_text(&ip).n && !was_there)
-        (void)vg_check_ip(c, &ip);
+    size_t found = c->errors->n;
+    if (vg_at_text(&ip).n && !vg_check_ip(c, &ip) && !vg_field_errors_is_full(c->errors) &&
+        has_address(before, vg_at_text(&ip)))
+        vg_field_errors_cut(c->errors, found);
     if (has_mode && !vg_at_is_set(&mode) && vg_at_text(&ip).n)
         vg_required(c, &mode, "must be specified when `ip` is set");
     else if (vg_at_is_set(&mode) && vg_at_text(&ip).n == 0)
@@ -384,7 +391,7 @@ static void check_status(struct vg_check *c, const struct vg_at *obj, const stru
         return;
     }
     const struct vg_json *before = vg_json_at_path(old, "status.loadBalancer.ingress");
-    VG_AT_FOREACH (item, &list)
+    VG_CHECK_EACH (c, item, &list)
         vg_check_balancer_item(c, &item, before, true);
 }
 
@@ -393,7 +400,7 @@ void vg_warn_balancer_status(struct vg_check *c, const struct vg_at *obj, const 
     struct vg_at status = vg_at(obj, "status"), balancer = vg_at(&status, "loadBalancer");
     struct vg_at list = vg_at(&balancer, "ingress");
     (void)old;
-    VG_AT_FOREACH (item, &list) {
+    VG_CHECK_EACH (c, item, &list) {
         struct vg_at ip = item;
         ip.v = vg_json_get_str(item.v, "ip");
         vg_caution_ip(c, &ip);
@@ -429,17 +436,17 @@ static void warn(struct vg_check *c, const struct vg_at *obj, const struct vg_js
         vg_caution(c, "annotation service.kubernetes.io/topology-aware-hints is deprecated, please "
                       "use service.kubernetes.io/topology-mode instead");
     if (vg_at_text(&ip).n && !vg_at_is(&ip, "None"))
-        VG_AT_FOREACH (item, &ips)
+        VG_CHECK_EACH (c, item, &ips)
             vg_caution_ip(c, &item);
     if (is_headless)
         warn_headless(c, &spec);
-    VG_AT_FOREACH (item, &externals)
+    VG_CHECK_EACH (c, item, &externals)
         vg_caution_ip(c, &item);
     if (vg_at_n(&externals) && !is_headless && !is_name)
         vg_caution(c, "spec.externalIPs is deprecated and may no longer be implemented in some "
                       "clusters");
     vg_caution_ip(c, &balancer);
-    VG_AT_FOREACH (item, &ranges)
+    VG_CHECK_EACH (c, item, &ranges)
         vg_caution_cidr(c, &item);
     if (is_name && vg_at_n(&externals))
         vg_caution(c, "spec.externalIPs is ignored when spec.type is \"ExternalName\"");

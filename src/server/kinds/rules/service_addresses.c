@@ -42,7 +42,7 @@ static void check_families(struct vg_check *c, const struct vg_at *spec)
                                            NULL};
     struct vg_at list = vg_at(spec, "ipFamilies"), policy = vg_at(spec, "ipFamilyPolicy");
     unsigned seen = 0;
-    VG_AT_FOREACH (family, &list) {
+    VG_CHECK_EACH (c, family, &list) {
         unsigned bit = vg_at_is(&family, "IPv4") ? 1 : vg_at_is(&family, "IPv6") ? 2 : 4;
         (void)vg_check_one_of(c, &family, families);
         if (seen & bit && bit != 4)
@@ -57,7 +57,7 @@ static void check_families(struct vg_check *c, const struct vg_at *spec)
 static bool check_ips(struct vg_check *c, const struct vg_at *ips, const struct vg_json *before)
 {
     bool is_ok = true;
-    VG_AT_FOREACH (ip, ips) {
+    VG_CHECK_EACH (c, ip, ips) {
         if (ip.index == 0 && vg_at_is(&ip, "None")) {
             if (vg_at_n(ips) > 1) {
                 vg_bad(c, ips, "'None' must be the first and only value");
@@ -82,7 +82,7 @@ static bool is_v6(const struct vg_json *ip)
 static void check_stacks(struct vg_check *c, const struct vg_at *ips)
 {
     bool has[2] = {false, false};
-    VG_AT_FOREACH (ip, ips)
+    VG_CHECK_EACH (c, ip, ips)
         has[is_v6(ip.v)] = true;
     if (vg_at_n(ips) > 1 && (!has[0] || !has[1]))
         vg_bad(c, ips, "may specify no more than one IP for each IP family");

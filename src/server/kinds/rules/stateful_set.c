@@ -159,7 +159,7 @@ static void check_spec(struct vg_check *c, const struct vg_at *spec, bool is_new
     struct vg_at start = vg_at(&ordinals, "start"), claims = vg_at(spec, "volumeClaimTemplates");
     check_policies(c, spec);
     if (is_new)
-        VG_AT_FOREACH (claim, &claims) {
+        VG_CHECK_EACH (c, claim, &claims) {
             struct vg_at wanted = vg_at(&claim, "spec");
             vg_check_claim_spec(c, &wanted);
         }
@@ -205,7 +205,7 @@ static void check_update(struct vg_check *c, const struct vg_at *obj, const stru
     size_t before = c->errors->n;
     check_spec(c, &spec, false, true);
     if (c->errors->n > before && is_old_wrong(c, old)) {
-        c->errors->n = before;
+        vg_field_errors_cut(c->errors, before);
         check_spec(c, &spec, false, false);
     }
     if (!is_fixed_same(spec.v, vg_json_get_str(old, "spec")))

@@ -2,6 +2,10 @@
  * Left out: warnings about old labels of nodes in topologies; volumes of an attachment that are not
  * of CSI, which are refused as such only. */
 #include "storage.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
 #include "claim.h"
 #include "go_struct.h"
 #include "names.h"
@@ -86,7 +90,7 @@ static void check_requirement(struct vg_check *c, const struct vg_at *at)
     VG_AUTO(names) seen = {0};
     struct vg_at values = vg_at(at, "values"), key = vg_at(at, "key");
     (void)vg_check_given(c, &values);
-    VG_AT_FOREACH (value, &values)
+    VG_CHECK_EACH (c, value, &values)
         if (!vg_names_add(c, &seen, vg_at_text(&value), NULL))
             vg_duplicate(c, &value);
     (void)vg_check_qualified(c, &key);
@@ -96,7 +100,7 @@ static void check_term(struct vg_check *c, const struct vg_at *at)
 {
     VG_AUTO(names) seen = {0};
     struct vg_at list = vg_at(at, "matchLabelExpressions");
-    VG_AT_FOREACH (e, &list) {
+    VG_CHECK_EACH (c, e, &list) {
         struct vg_at key = vg_at(&e, "key");
         check_requirement(c, &e);
         if (!vg_names_add(c, &seen, vg_at_text(&key), NULL))
@@ -104,68 +108,71 @@ static void check_term(struct vg_check *c, const struct vg_at *at)
     }
 }
 
-static bool has_text(const struct vg_json *list, struct vg_slice text)
+static int by_text(const void *a, const void *b)
 {
-    if (list)
-        VG_JSON_FOREACH_ITEM (it, list)
-            if (vg_slice_eq(vg_json_text(it), text))
-                return true;
-    return false;
+    return vg_slice_cmp(vg_json_text(a), vg_json_text(b));
 }
 
-static bool is_subset(const struct vg_json *a, const struct vg_json *b)
+static int by_key(const void *a, const void *b)
 {
-    if (a)
-        VG_JSON_FOREACH_ITEM (it, a)
-            if (!has_text(b, vg_json_text(it)))
-                return false;
-    return true;
+    return vg_slice_cmp(vg_json_key(a), vg_json_key(b));
 }
 
-/* The values that the last requirement of that key has: it is the one that counts. */
-static bool find_values(const struct vg_json *term, struct vg_slice key, const struct vg_json **ret)
+/* A list of values as the set that it is: sorted, each once. 0, -ENOMEM. */
+static int set_of(struct vg_arena *a, const struct vg_json *values, struct vg_json *ret)
+{
+    int err = 0;
+    *ret = vg_json_array();
+    for (uint32_t i = 0; vg_json_is(values, VG_JSON_ARRAY) && i < values->n && err == 0; i++)
+        err = vg_json_array_push(a, ret, values->items[i]);
+    if (err < 0 || ret->n == 0)
+        return err;
+    uint32_t n = 1;
+    qsort(ret->items, ret->n, sizeof *ret->items, by_text);
+    for (uint32_t i = 1; i < ret->n; i++)
+        if (by_text(&ret->items[i], &ret->items[n - 1]) != 0)
+            ret->items[n++] = ret->items[i];
+    ret->n = n;
+    return 0;
+}
+
+/* What a term asks for, as a text that equal terms share: sets by their keys. Of a key that is
+ * there twice the last one counts. */
+static struct vg_slice term_text(struct vg_check *c, const struct vg_json *term)
 {
     const struct vg_json *list = vg_json_get_str(term, "matchLabelExpressions");
-    bool is_found = false;
-    if (list)
-        VG_JSON_FOREACH_ITEM (e, list)
-            if (vg_slice_eq(vg_json_text(vg_json_get_str(e, "key")), key)) {
-                *ret = vg_json_get_str(e, "values");
-                is_found = true;
-            }
-    return is_found;
+    struct vg_json all = vg_json_object(), set;
+    VG_AUTO(names) seen = {0};
+    int err = 0;
+    for (uint32_t i = vg_json_is(list, VG_JSON_ARRAY) ? list->n : 0; i-- > 0 && err == 0;) {
+        struct vg_slice key = vg_json_text(vg_json_get_str(&list->items[i], "key"));
+        if (!vg_names_add(c, &seen, key, NULL))
+            continue;
+        err = set_of(c->arena, vg_json_get_str(&list->items[i], "values"), &set);
+        if (err == 0)
+            err = vg_json_object_add(c->arena, &all, key, set);
+    }
+    c->errors->failed |= err < 0;
+    if (all.n)
+        qsort(all.members, all.n, sizeof *all.members, by_key);
+    return vg_json_shown(c, &all);
 }
 
-/* Does b ask for all that a asks for? */
-static bool is_covered(const struct vg_json *a, const struct vg_json *b)
-{
-    const struct vg_json *list = vg_json_get_str(a, "matchLabelExpressions");
-    const struct vg_json *mine = NULL, *theirs = NULL;
-    if (list)
-        VG_JSON_FOREACH_ITEM (e, list) {
-            struct vg_slice key = vg_json_text(vg_json_get_str(e, "key"));
-            (void)find_values(a, key, &mine);
-            if (!find_values(b, key, &theirs) || !is_subset(mine, theirs) ||
-                !is_subset(theirs, mine))
-                return false;
-        }
-    return true;
-}
-
-/* Pairs of terms that are compared at most; a class has a handful of terms. Beyond, only the first
- * ones are held against each other. */
-#define TERMS_COMPARED_MAX 64u
-
+/* One error for each term before that asks for the same. */
 static void check_topologies(struct vg_check *c, const struct vg_at *at)
 {
-    VG_AT_FOREACH (term, at) {
+    VG_AUTO(map) seen; /* how often a text was there */
+    vg_map_init(&seen, VG_MAP_BORROWS_KEYS);
+    VG_CHECK_EACH (c, term, at) {
         struct vg_at list = vg_at(&term, "matchLabelExpressions");
         check_term(c, &term);
-        for (uint32_t i = 0; i < term.index && i < TERMS_COMPARED_MAX; i++) {
-            const struct vg_json *other = vg_json_at(at->v, i);
-            if (is_covered(term.v, other) && is_covered(other, term.v))
-                vg_duplicate_value(c, &list, VG_SLICE_LIT("\"\""));
-        }
+        if (vg_field_errors_is_full(c->errors))
+            return;
+        struct vg_slice text = term_text(c, term.v);
+        uintptr_t n = (uintptr_t)vg_map_get(&seen, text);
+        for (uintptr_t i = 0; i < n && !vg_field_errors_is_full(c->errors); i++)
+            vg_duplicate_value(c, &list, VG_SLICE_LIT("\"\""));
+        c->errors->failed |= vg_map_put(&seen, text, (void *)(n + 1), NULL) < 0;
     }
 }
 

@@ -24,7 +24,7 @@ static int prepare_driver(struct vg_arena *a, struct vg_json *obj, const struct 
 static void check_tokens(struct vg_check *c, const struct vg_at *at)
 {
     VG_AUTO(names) seen = {0};
-    VG_AT_FOREACH (request, at) {
+    VG_CHECK_EACH (c, request, at) {
         struct vg_at audience = vg_at(&request, "audience");
         struct vg_at seconds = vg_at(&request, "expirationSeconds");
         if (!vg_names_add(c, &seen, vg_at_text(&audience), NULL)) {
@@ -50,7 +50,7 @@ static void check_driver(struct vg_check *c, const struct vg_at *obj)
     if (policy.v)
         (void)vg_check_one_of(c, &policy, policies);
     check_tokens(c, &tokens);
-    VG_AT_FOREACH (mode, &list) {
+    VG_CHECK_EACH (c, mode, &list) {
         struct vg_at blamed = vg_at_of(&spec, "volumeLifecycleModes", mode.v);
         (void)vg_check_one_of(c, &blamed, modes);
     }
@@ -102,7 +102,7 @@ static void check_topology_keys(struct vg_check *c, const struct vg_at *driver)
 {
     VG_AUTO(names) seen = {0};
     struct vg_at keys = vg_at(driver, "topologyKeys");
-    VG_AT_FOREACH (key, &keys) {
+    VG_CHECK_EACH (c, key, &keys) {
         struct vg_at blamed = *driver;
         blamed.v = key.v;
         if (vg_at_text(&key).n == 0)
@@ -117,7 +117,7 @@ static void check_node(struct vg_check *c, const struct vg_at *obj)
 {
     VG_AUTO(names) seen = {0};
     struct vg_at spec = vg_at(obj, "spec"), drivers = vg_at(&spec, "drivers");
-    VG_AT_FOREACH (driver, &drivers) {
+    VG_CHECK_EACH (c, driver, &drivers) {
         struct vg_at name = vg_at(&driver, "name"), id = vg_at(&driver, "nodeID");
         struct vg_at allocatable = vg_at(&driver, "allocatable");
         struct vg_at count = vg_at(&allocatable, "count");
@@ -151,7 +151,7 @@ static void check_node_update(struct vg_check *c, const struct vg_at *obj,
     struct vg_at spec = vg_at(obj, "spec"), drivers = vg_at(&spec, "drivers");
     const struct vg_json *were = vg_json_at_path(old, "spec.drivers"), *other = NULL;
     check_node(c, obj);
-    VG_AT_FOREACH (driver, &drivers)
+    VG_CHECK_EACH (c, driver, &drivers)
         (void)vg_names_add(c, &now, vg_json_text(vg_json_get_str(driver.v, "name")), driver.v);
     if (were)
         VG_JSON_FOREACH_ITEM (was, were) {

@@ -12,7 +12,11 @@ bool vg_selector_is_valid(const struct vg_json *selector);
 /* It has neither labels nor expressions. */
 bool vg_selector_is_empty(const struct vg_json *selector);
 /* labels: a map of strings, or NULL. The selector is valid. */
-bool vg_selector_matches(const struct vg_json *selector, const struct vg_json *labels);
+bool vg_selector_matches(struct vg_check *c, const struct vg_json *selector,
+                         const struct vg_json *labels);
+/* The same of a plain map of labels. */
+bool vg_labels_match(struct vg_check *c, const struct vg_json *wanted,
+                     const struct vg_json *labels);
 /* Required, well-formed, and not empty; "empty selector is invalid for <owner>". */
 void vg_check_owner_selector(struct vg_check *c, const struct vg_at *selector, const char *owner);
 /* Invalid value at template.metadata.labels when the selector, which is valid, does not match. */
