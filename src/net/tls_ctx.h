@@ -9,6 +9,12 @@
 /* A connection's side with the newest certificates; NULL: out of memory. Thread: any. */
 SSL *vg_tls_make_ssl(struct vg_tls *t);
 
+/* tls_session.c: a session on a socket by this SSL, whichever its side. Consumes take_ssl. 0,
+ * -ENOMEM.
+ */
+struct vg_tls_session;
+VG_CHECK int vg_tls_session_adopt(SSL *take_ssl, int fd, struct vg_tls_session **ret_session);
+
 /* tls_identity.c: who the certificate names, in one block to be freed; NULL in *ret when it names
  * nobody. 0; -ENOMEM; VIGIL_E_INVALID: a name that no user can have. */
 VG_CHECK int vg_tls_identity_new(const X509 *cert, struct vg_tls_identity **ret);

@@ -5,6 +5,7 @@
 #include <openssl/ssl.h>
 
 #include "base/alloc.h"
+#include "tls_client.h"
 #include "tls_ctx.h"
 #include "tls_gather.h"
 #include "tls_int.h"
@@ -19,20 +20,29 @@ struct vg_tls_session {
     bool is_broken; /* say no bye: OpenSSL forbids it after an error */
 };
 
-int vg_tls_session_new(struct vg_tls *t, int fd, struct vg_tls_session **ret_session)
+int vg_tls_session_adopt(SSL *take_ssl, int fd, struct vg_tls_session **ret_session)
 {
     struct vg_tls_session *s = vg_new(struct vg_tls_session);
-    if (!s)
-        return -ENOMEM;
-    s->ssl = vg_tls_make_ssl(t);
-    if (!s->ssl || SSL_set_fd(s->ssl, fd) != 1) {
-        vg_tls_session_free(s);
+    if (!s || SSL_set_fd(take_ssl, fd) != 1) {
+        SSL_free(take_ssl);
+        vg_free(s);
         ERR_clear_error();
         return -ENOMEM;
     }
-    SSL_set_accept_state(s->ssl);
+    s->ssl = take_ssl;
     *ret_session = s;
     return 0;
+}
+
+int vg_tls_session_new(struct vg_tls *t, int fd, struct vg_tls_session **ret_session)
+{
+    SSL *ssl = vg_tls_make_ssl(t);
+    if (!ssl) {
+        ERR_clear_error();
+        return -ENOMEM;
+    }
+    SSL_set_accept_state(ssl);
+    return vg_tls_session_adopt(ssl, fd, ret_session);
 }
 
 void vg_tls_session_free(struct vg_tls_session *s)
@@ -51,6 +61,8 @@ static int read_peer(struct vg_tls_session *s)
     SSL_get0_alpn_selected(s->ssl, &proto, &n);
     s->is_h2 = n == 2 && memcmp(proto, "h2", 2) == 0;
     s->is_kernel = BIO_get_ktls_send(SSL_get_wbio(s->ssl));
+    if (!SSL_is_server(s->ssl))
+        return 0; /* who a server is was checked by its name */
     const X509 *cert = SSL_get0_peer_certificate(s->ssl);
     if (!cert || SSL_get_verify_result(s->ssl) != X509_V_OK)
         return 0; /* none: OpenSSL ends a handshake with one that it does not believe */
@@ -79,6 +91,12 @@ const char *vg_tls_session_why(const struct vg_tls_session *s)
     return s->why ? s->why : "ended by the client";
 }
 
+const char *vg_tls_session_trouble(const struct vg_tls_session *s)
+{
+    long r = SSL_get_verify_result(s->ssl);
+    return r != X509_V_OK ? X509_verify_cert_error_string(r) : s->why;
+}
+
 bool vg_tls_session_has_refused(const struct vg_tls_session *s)
 {
     return s->is_broken && SSL_get_verify_result(s->ssl) != X509_V_OK;
@@ -103,6 +121,8 @@ static ssize_t fail(struct vg_tls_session *s, int e)
 {
     if (e == SSL_ERROR_WANT_READ || e == SSL_ERROR_WANT_WRITE)
         return -EAGAIN;
+    unsigned long error = ERR_peek_error();
+    s->why = error ? ERR_reason_error_string(error) : NULL;
     s->is_broken = true;
     return -EIO;
 }

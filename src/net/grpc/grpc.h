@@ -118,7 +118,8 @@ struct vg_grpc_call {
     struct vg_grpc_pool *pool;     /* NULL: not under way */
     struct vg_list link;
     struct vg_timer timer;
-    unsigned tries;
+    unsigned tries, token_age;
+    bool has_tried_token;
 };
 
 /* Start a call: 0, and on_end will come; or, with nothing started and msg given back to nobody

@@ -1,0 +1,552 @@
+/* session.c - the life of calls on a session, and what they send; see session.h. */
+#include "session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "msg.h"
+#include "session_int.h"
+
+/* 16 of a call's own fields, and those that every call has. */
+#define FIELDS_MAX 16
+#define FIELDS_FIXED 9
+
+/* ---- ends ---- */
+
+enum vg_grpc_fate vg_grpc_stream_fate(const struct vg_grpc_stream *s)
+{
+    return s->at == VG_GRPC_NOWHERE || s->at >= s->session->offered ? VG_GRPC_NOT_SENT
+                                                                    : VG_GRPC_MAYBE;
+}
+
+static void stream_free(struct vg_grpc_stream *s)
+{
+    vg_list_remove(&s->link);
+    vg_list_remove(&s->woken);
+    vg_outq_done(&s->out);
+    vg_grpc_frames_done(&s->in);
+    vg_buf_done(&s->held);
+    s->session->n_streams--;
+    vg_free(s);
+}
+
+static void forget(struct vg_grpc_stream *s)
+{
+    nghttp2_session_set_stream_user_data(s->session->h2, s->id, NULL);
+}
+
+static void reset(struct vg_grpc_stream *s)
+{
+    if (nghttp2_submit_rst_stream(s->session->h2, 0, s->id, NGHTTP2_CANCEL) < 0)
+        s->session->is_out_of_memory = true;
+    vg_grpc_session_wake(s->session);
+}
+
+static void note_end(struct vg_grpc_stream *s)
+{
+    s->is_over = true;
+    vg_list_remove(&s->link);
+    vg_list_push_back(&s->session->ended, &s->link);
+}
+
+void vg_grpc_stream_break(struct vg_grpc_stream *s, enum vg_grpc_code code, const char *fmt, ...)
+{
+    struct vg_grpc_status *status = &s->call->status;
+    va_list ap;
+    if (s->is_over)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(status->message, sizeof status->message, fmt, ap);
+    va_end(ap);
+    status->code = code;
+    status->fate = vg_grpc_stream_fate(s);
+    reset(s);
+    forget(s);
+    note_end(s);
+    vg_grpc_session_wake(s->session);
+}
+
+enum vg_grpc_fate vg_grpc_session_drop(struct vg_grpc_call *c)
+{
+    struct vg_grpc_stream *s = vg_steal(c->stream);
+    enum vg_grpc_fate fate = vg_grpc_stream_fate(s);
+    if (s->session->telling == s)
+        s->session->telling = NULL;
+    if (s->session->sending == s)
+        s->session->sending = NULL;
+    if (!s->is_over) {
+        reset(s);
+        forget(s);
+    }
+    stream_free(s);
+    return fate;
+}
+
+struct vg_grpc_session *vg_grpc_session_of(const struct vg_grpc_call *c)
+{
+    return c->stream->session;
+}
+
+/* nghttp2 has returned: those who have ended are told. */
+static void settle(struct vg_grpc_session *s)
+{
+    while (!vg_list_is_empty(&s->ended)) {
+        struct vg_grpc_stream *st = VG_CONTAINER_OF(s->ended.next, struct vg_grpc_stream, link);
+        struct vg_grpc_call *c = st->call;
+        c->stream = NULL;
+        stream_free(st);
+        s->ops->ended(s, c);
+    }
+}
+
+void vg_grpc_session_lost(struct vg_grpc_session *s, const char *why)
+{
+    while (!vg_list_is_empty(&s->streams)) {
+        struct vg_grpc_stream *st = VG_CONTAINER_OF(s->streams.next, struct vg_grpc_stream, link);
+        struct vg_grpc_status *status = &st->call->status;
+        status->code = VG_GRPC_UNAVAILABLE;
+        status->fate = vg_grpc_stream_fate(st);
+        snprintf(status->message, sizeof status->message, "%s: %s", s->name, why);
+        forget(st);
+        note_end(st);
+    }
+    settle(s);
+}
+
+/* The server ended it without a word of gRPC. */
+static void end_wordless(struct vg_grpc_stream *s, uint32_t error)
+{
+    struct vg_grpc_status *status = &s->call->status;
+    char body[VG_GRPC_BODY_SHOWN + 1];
+    status->fate = error == NGHTTP2_REFUSED_STREAM ? VG_GRPC_NOT_SENT : vg_grpc_stream_fate(s);
+    if (error != NGHTTP2_NO_ERROR) {
+        status->code = vg_grpc_code_of_reset(error);
+        snprintf(status->message, sizeof status->message, "%s reset the call: %s", s->session->name,
+                 nghttp2_http2_strerror(error));
+    } else if (s->http_status != 200 || !s->is_grpc) {
+        vg_grpc_read_message(vg_buf_slice(&s->held), body, sizeof body);
+        status->code = vg_grpc_code_of_http(s->http_status);
+        snprintf(status->message, sizeof status->message,
+                 "%s answers with HTTP status %d instead of gRPC's: %s", s->session->name,
+                 s->http_status, body[0] ? body : "(no text)");
+    } else {
+        status->code = VG_GRPC_UNKNOWN;
+        snprintf(status->message, sizeof status->message, "%s ended the call without a status",
+                 s->session->name);
+    }
+}
+
+static void end_with_status(struct vg_grpc_stream *s)
+{
+    struct vg_grpc_status *status = &s->call->status;
+    status->code = s->code;
+    status->fate = VG_GRPC_ANSWERED;
+    if (s->code != VG_GRPC_OK)
+        return;
+    bool is_short = vg_grpc_frames_is_inside(&s->in);
+    if (!is_short && (s->has_message || !vg_grpc_is_unary(s)))
+        return;
+    status->code = VG_GRPC_INTERNAL;
+    status->fate = VG_GRPC_MAYBE;
+    snprintf(status->message, sizeof status->message, "%s answered OK %s", s->session->name,
+             is_short ? "in the middle of a message" : "without a message");
+}
+
+static int on_stream_close(nghttp2_session *h2, int32_t id, uint32_t error, void *arg)
+{
+    struct vg_grpc_stream *s = nghttp2_session_get_stream_user_data(h2, id);
+    (void)arg;
+    if (!s)
+        return 0;
+    if (s->has_status)
+        end_with_status(s);
+    else
+        end_wordless(s, error);
+    if (s->held.n > 0 && s->is_grpc)
+        s->is_closed = true; /* what is held comes first */
+    else
+        note_end(s);
+    return 0;
+}
+
+/* ---- sending ---- */
+
+/* nghttp2 asks how much of a frame we fill. */
+static ssize_t read_data(nghttp2_session *h2, int32_t id, uint8_t *buf, size_t max, uint32_t *flags,
+                         nghttp2_data_source *source, void *arg)
+{
+    struct vg_grpc_session *session = arg;
+    struct vg_grpc_stream *s = nghttp2_session_get_stream_user_data(h2, id);
+    (void)buf;
+    (void)source;
+    session->sending = s;
+    if (!s)
+        return NGHTTP2_ERR_DEFERRED; /* its reset is on the way */
+    size_t n = VG_MIN(s->out.n, max);
+    if (n == 0 && !s->is_half_closed) {
+        s->is_deferred = true;
+        return NGHTTP2_ERR_DEFERRED;
+    }
+    if (n == s->out.n && s->is_half_closed)
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+    return (ssize_t)n;
+}
+
+/* The frame is due: its head and the slices themselves go to the connection. */
+static int send_data(nghttp2_session *h2, nghttp2_frame *frame, const uint8_t *head, size_t n,
+                     nghttp2_data_source *source, void *arg)
+{
+    struct vg_grpc_session *session = arg;
+    struct vg_grpc_stream *s = session->sending;
+    (void)h2;
+    (void)source;
+    if (VG_NEVER(!s))
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+    if (vg_outq_copy(&session->out, head, 9) < 0 || vg_outq_move(&s->out, n, &session->out) < 0)
+        return NGHTTP2_ERR_CALLBACK_FAILURE; /* half a frame: the connection is lost */
+    if (vg_grpc_is_unary(s) && frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+        s->at = session->n_sent + session->out.n - 1;
+    return session->out.n < VG_GRPC_OUT_MAX ? 0 : NGHTTP2_ERR_PAUSE;
+}
+
+/* All frames before this one are in `out`. */
+static int before_send(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
+{
+    struct vg_grpc_session *session = arg;
+    struct vg_grpc_stream *s = frame->hd.type == NGHTTP2_HEADERS
+                                   ? nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id)
+                                   : NULL;
+    if (s && !vg_grpc_is_unary(s))
+        s->at = session->n_sent + session->out.n;
+    return 0;
+}
+
+static nghttp2_nv pair(struct vg_slice name, struct vg_slice value, unsigned flags)
+{
+    return (nghttp2_nv){(uint8_t *)(uintptr_t)name.p, (uint8_t *)(uintptr_t)value.p, name.n,
+                        value.n, (uint8_t)flags};
+}
+#define LIT(name, value)                                                                           \
+    pair(VG_SLICE_LIT(name), VG_SLICE_LIT(value),                                                  \
+         NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE)
+
+/* nghttp2 copies what is not constant. A token is the same for many calls, so that it belongs into
+ * HPACK's table; what is left of a call's time does not. */
+static size_t put_head(const struct vg_grpc_session *s, const struct vg_grpc_call *c,
+                       const struct vg_grpc_field *token, struct vg_slice timeout, nghttp2_nv *nv)
+{
+    size_t n = 0;
+    nv[n++] = LIT(":method", "POST");
+    nv[n++] = s->is_tls ? LIT(":scheme", "https") : LIT(":scheme", "http");
+    nv[n++] = pair(VG_SLICE_LIT(":path"), vg_slice_str(c->path), 0);
+    nv[n++] = pair(VG_SLICE_LIT(":authority"), vg_slice_str(s->authority), 0);
+    nv[n++] = LIT("te", "trailers");
+    nv[n++] = LIT("content-type", "application/grpc");
+    nv[n++] = LIT("user-agent", "vigil-grpc");
+    if (timeout.n)
+        nv[n++] = pair(VG_SLICE_LIT("grpc-timeout"), timeout, NGHTTP2_NV_FLAG_NO_INDEX);
+    if (token->name.p)
+        nv[n++] = pair(token->name, token->value, 0);
+    for (size_t i = 0; i < VG_MIN(c->n_fields, FIELDS_MAX); i++)
+        nv[n++] = pair(c->fields[i].name, c->fields[i].value, 0);
+    return n;
+}
+
+static int submit(struct vg_grpc_stream *st, const struct vg_grpc_field *token, uint64_t left_ns)
+{
+    struct vg_grpc_session *s = st->session;
+    static const nghttp2_data_provider body = {.read_callback = read_data};
+    nghttp2_nv nv[FIELDS_FIXED + FIELDS_MAX];
+    char text[VG_GRPC_TIMEOUT_SIZE];
+    struct vg_slice timeout = {0};
+    if (left_ns)
+        timeout = vg_grpc_write_timeout(left_ns, text);
+    size_t n = put_head(s, st->call, token, timeout, nv);
+    st->id = nghttp2_submit_request(s->h2, NULL, nv, n, &body, st);
+    return st->id < 0 ? -ENOMEM : 0;
+}
+
+static int put_message(struct vg_grpc_stream *s, const struct vg_grpc_msg *m)
+{
+    struct vg_slice frame = vg_grpc_msg_frame(m);
+    struct vg_http_pin pin = vg_grpc_msg_pin(m);
+    return vg_outq_put(&s->out, &frame, 1, &pin);
+}
+
+int vg_grpc_session_start(struct vg_grpc_session *s, struct vg_grpc_call *c,
+                          const struct vg_grpc_field *token, uint64_t left_ns)
+{
+    struct vg_grpc_stream *st = vg_new(struct vg_grpc_stream);
+    if (!st)
+        return -ENOMEM;
+    st->session = s;
+    st->call = c;
+    st->at = VG_GRPC_NOWHERE;
+    st->in.max = s->message_max;
+    st->is_half_closed = !(c->flags & VG_GRPC_STREAM);
+    vg_outq_init(&st->out, s->out.pool);
+    vg_list_init(&st->woken);
+    vg_list_push_back(&s->streams, &st->link);
+    s->n_streams++;
+    c->status = (struct vg_grpc_status){0};
+    int r = c->msg ? put_message(st, c->msg) : 0;
+    if (r == 0)
+        r = submit(st, token, left_ns);
+    if (r < 0) {
+        stream_free(st);
+        return r;
+    }
+    c->stream = st;
+    vg_grpc_session_wake(s);
+    return 0;
+}
+
+static void has_more(struct vg_grpc_stream *s)
+{
+    if (s->is_deferred && nghttp2_session_resume_data(s->session->h2, s->id) == NGHTTP2_ERR_NOMEM)
+        s->session->is_out_of_memory = true;
+    s->is_deferred = false;
+    vg_grpc_session_wake(s->session);
+}
+
+int vg_grpc_send(struct vg_grpc_call *c, struct vg_grpc_msg *take_msg)
+{
+    struct vg_grpc_stream *s = c->stream;
+    int r = VIGIL_E_CLOSED;
+    if (s && !s->is_over && !s->is_half_closed) {
+        r = put_message(s, take_msg);
+        if (r < 0)
+            vg_grpc_stream_break(s, VG_GRPC_RESOURCE_EXHAUSTED, "out of memory");
+        else
+            has_more(s);
+    }
+    vg_grpc_msg_unref(take_msg);
+    return r;
+}
+
+void vg_grpc_half_close(struct vg_grpc_call *c)
+{
+    struct vg_grpc_stream *s = c->stream;
+    if (!s || s->is_over || s->is_half_closed)
+        return;
+    s->is_half_closed = true;
+    has_more(s);
+}
+
+size_t vg_grpc_unsent(const struct vg_grpc_call *c)
+{
+    return c->stream ? c->stream->out.n : 0;
+}
+
+/* ---- pausing ---- */
+
+void vg_grpc_pause(struct vg_grpc_call *c)
+{
+    if (c->stream)
+        c->stream->is_paused = true;
+}
+
+void vg_grpc_resume(struct vg_grpc_call *c)
+{
+    struct vg_grpc_stream *s = c->stream;
+    if (!s || !s->is_paused)
+        return;
+    s->is_paused = false;
+    if (s->held.n == 0 || s->is_over || !vg_list_is_empty(&s->woken))
+        return;
+    vg_list_push_back(&s->session->resumed, &s->woken);
+    vg_grpc_session_wake(s->session);
+}
+
+/* What came while a stream was paused. A message may pause it again, or cancel it. */
+static void tell_held(struct vg_grpc_stream *s)
+{
+    struct vg_grpc_session *session = s->session;
+    struct vg_buf held = s->held;
+    s->held = (struct vg_buf){0};
+    if (s->owed && nghttp2_session_consume_stream(session->h2, s->id, s->owed) == NGHTTP2_ERR_NOMEM)
+        session->is_out_of_memory = true;
+    s->owed = 0;
+    bool is_there = vg_grpc_stream_take(s, vg_buf_slice(&held));
+    vg_buf_done(&held);
+    if (is_there && !s->is_over && s->is_closed && s->held.n == 0)
+        note_end(s);
+}
+
+static void tell_resumed(struct vg_grpc_session *session)
+{
+    struct vg_list *n;
+    while ((n = vg_list_pop_front(&session->resumed))) {
+        struct vg_grpc_stream *s = VG_CONTAINER_OF(n, struct vg_grpc_stream, woken);
+        if (!s->is_paused && !s->is_over && s->held.n > 0)
+            tell_held(s);
+    }
+}
+
+/* ---- bytes ---- */
+
+static int fail(struct vg_grpc_session *s, ssize_t error, struct vg_status *status)
+{
+    if (s->is_out_of_memory || error == NGHTTP2_ERR_NOMEM)
+        return vg_fail(status, -ENOMEM, "out of memory");
+    return vg_fail(status, VIGIL_E_NETWORK, "it breaks the rules of HTTP/2: %s",
+                   s->why[0] ? s->why : nghttp2_strerror((int)error));
+}
+
+int vg_grpc_session_receive(struct vg_grpc_session *s, const void *p, size_t n,
+                            struct vg_status *reterr_status)
+{
+    ssize_t r = nghttp2_session_mem_recv(s->h2, p, n);
+    s->bytes_in += n;
+    settle(s);
+    if (r < 0 || s->is_out_of_memory)
+        return fail(s, r, reterr_status);
+    vg_grpc_session_wake(s);
+    return 0;
+}
+
+/* Asking nghttp2 costs more than all else here: it is left alone while it has nothing to say. */
+static ssize_t pump(struct vg_grpc_session *s)
+{
+    const uint8_t *p;
+    while (s->out.n < VG_GRPC_OUT_MAX) {
+        ssize_t n = nghttp2_session_mem_send(s->h2, &p);
+        if (n == 0) {
+            s->is_quiet = s->out.n < VG_GRPC_OUT_MAX;
+            return 0;
+        }
+        if (n > 0 && vg_outq_copy(&s->out, p, (size_t)n) < 0)
+            n = NGHTTP2_ERR_NOMEM;
+        if (n < 0)
+            return n;
+    }
+    return 0;
+}
+
+int vg_grpc_session_fill(struct vg_grpc_session *s, struct vg_status *reterr_status)
+{
+    ssize_t r = 0;
+    if (!s->is_quiet) {
+        tell_resumed(s);
+        r = pump(s);
+    }
+    settle(s);
+    if (r < 0 || s->is_out_of_memory)
+        return fail(s, r, reterr_status);
+    if (!nghttp2_session_want_read(s->h2) && !nghttp2_session_want_write(s->h2) && s->out.n == 0)
+        return vg_fail(reterr_status, VIGIL_E_NETWORK, "%s%s",
+                       s->why[0] ? "it breaks the rules of HTTP/2: " : "the connection has ended",
+                       s->why);
+    return 0;
+}
+
+void vg_grpc_session_sent(struct vg_grpc_session *s, size_t n, size_t held)
+{
+    s->n_sent += n;
+    s->offered = VG_MAX(s->offered, s->n_sent + held);
+}
+
+int vg_grpc_session_ping(struct vg_grpc_session *s)
+{
+    int r = nghttp2_submit_ping(s->h2, 0, NULL);
+    vg_grpc_session_wake(s);
+    return r < 0 ? -ENOMEM : 0;
+}
+
+/* ---- birth and death ---- */
+
+/* As in h2.c: nghttp2 never sees an allocation fail. It is noted, the memory asked for once more,
+ * and the connection closed when nghttp2 has returned. */
+static void *insist(struct vg_grpc_session *s, void *got, void *old, size_t n)
+{
+    if (VG_LIKELY(got))
+        return got;
+    s->is_out_of_memory = true;
+    got = realloc(old, n ? n : 1);
+    if (!got)
+        abort();
+    return got;
+}
+static void *mem_malloc(size_t n, void *arg)
+{
+    return insist(arg, vg_malloc(n), NULL, n);
+}
+static void *mem_calloc(size_t count, size_t n, void *arg)
+{
+    void *p = vg_calloc(count, n);
+    return p ? p : memset(insist(arg, NULL, NULL, count * n), 0, count * n);
+}
+static void *mem_realloc(void *p, size_t n, void *arg)
+{
+    return insist(arg, vg_realloc(p, n), p, n);
+}
+static void mem_free(void *p, void *arg)
+{
+    (void)arg;
+    vg_free(p);
+}
+
+static int h2_new(struct vg_grpc_session *s, const nghttp2_session_callbacks *cb)
+{
+    nghttp2_mem mem = {s, mem_malloc, mem_free, mem_calloc, mem_realloc};
+    nghttp2_option *o;
+    if (nghttp2_option_new(&o) < 0)
+        return -ENOMEM;
+    nghttp2_option_set_no_auto_window_update(o, 1);
+    nghttp2_option_set_no_closed_streams(o, 1);
+    int r = nghttp2_session_client_new3(&s->h2, cb, s, o, &mem);
+    nghttp2_option_del(o);
+    return r < 0 ? -ENOMEM : 0;
+}
+
+static int introduce(struct vg_grpc_session *s, uint32_t window)
+{
+    nghttp2_settings_entry set[] = {
+        {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, window},
+    };
+    int r = nghttp2_submit_settings(s->h2, 0, set, VG_ARRAY_LEN(set));
+    if (r == 0)
+        r = nghttp2_session_set_local_window_size(s->h2, 0, 0,
+                                                  (int32_t)VG_MIN(window * 4u, INT32_MAX));
+    return r < 0 ? -ENOMEM : 0;
+}
+
+int vg_grpc_session_init(struct vg_grpc_session *s, const struct vg_grpc_session_opts *o)
+{
+    nghttp2_session_callbacks *cb;
+    *s = (struct vg_grpc_session){.ops = o->ops,
+                                  .name = o->name,
+                                  .authority = o->authority,
+                                  .is_tls = o->is_tls,
+                                  .message_max = o->message_max};
+    vg_list_init(&s->streams);
+    vg_list_init(&s->ended);
+    vg_list_init(&s->resumed);
+    vg_outq_init(&s->out, o->pool);
+    if (nghttp2_session_callbacks_new(&cb) < 0)
+        return -ENOMEM;
+    nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
+    nghttp2_session_callbacks_set_send_data_callback(cb, send_data);
+    nghttp2_session_callbacks_set_before_frame_send_callback(cb, before_send);
+    vg_grpc_recv_callbacks(cb);
+    int r = h2_new(s, cb);
+    nghttp2_session_callbacks_del(cb);
+    if (r == 0)
+        r = introduce(s, o->window);
+    if (r == 0 && s->is_out_of_memory)
+        r = -ENOMEM;
+    if (r < 0)
+        vg_grpc_session_done(s);
+    return r;
+}
+
+void vg_grpc_session_done(struct vg_grpc_session *s)
+{
+    nghttp2_session_del(s->h2);
+    s->h2 = NULL;
+    vg_outq_done(&s->out);
+}
