@@ -16,7 +16,7 @@ build: ## build the release binaries into build/ (the default)
 
 run: ## build vigild and vigil, start vigild with its data in RUN_DIR (./vigil-data); RUN_ARGS: more flags
 	@tools/setup.sh build
-	@tools/build.sh vigild vigil-store vigil_cli
+	@tools/build.sh vigild vigil-store vigil-copy vigil_cli
 	@exec build/vigild --data-dir $(RUN_DIR) $(RUN_ARGS)
 
 test: ## every test under ASan+UBSan, the threaded ones under TSan; under 10 minutes

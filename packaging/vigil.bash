@@ -46,9 +46,12 @@ _vigil() {
                 --context --server --token --certificate-authority --client-certificate --client-key
                 --insecure-skip-tls-verify --help --version'
         elif ((${#operands[@]} == 0)); then
-            list='get watch events top kinds help'
+            list='get watch events top kinds backup restore migrate help'
         elif [[ ${operands[0]} == help ]]; then
-            list='get watch events top kinds'
+            list='get watch events top kinds backup restore migrate'
+        elif [[ ${operands[0]} == @(backup|restore|migrate) ]]; then
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
         elif [[ ${operands[0]} != @(get|watch) ]]; then
             return
         elif ((${#operands[@]} == 1)); then

@@ -183,7 +183,7 @@ static bool find_command(struct parser *p)
         p->args->name = p->operands[2];
         return true;
     }
-    return wrong(p, "there is no command \"%.64s\"; there are get, watch, events, top and kinds",
+    return wrong(p, "there is no command \"%.64s\"; vigil --help shows those there are",
                  p->operands[0]);
 }
 

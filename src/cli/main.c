@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "handover.h"
 
 /* Until a command catches signals itself there is nothing to clean up. */
 static void end_at_once(int number)
@@ -58,7 +59,9 @@ int main(int argc, char **argv)
     struct vg_cli cli = {0};
     char why[VG_ARGS_WHY_SIZE];
     struct vigil_error err;
-    int status;
+    int status = vg_handover(argc, argv);
+    if (status >= 0)
+        return status;
     if (!vg_args_parse(argc, argv, &cli.args, why)) {
         fprintf(stderr, "vigil: %s\nvigil --help tells how it is used.\n", why);
         return VG_EXIT_USAGE;

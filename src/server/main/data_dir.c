@@ -118,6 +118,19 @@ static int take_lock(struct vg_data_dir *d, const char *path, struct vg_status *
     return 0;
 }
 
+/* A copy that was interrupted left its store under another name: starting with an empty one would
+ * look as if everything were lost. */
+static int refuse_unfinished(const struct vg_data_dir *d, const char *path,
+                             struct vg_status *reterr_status)
+{
+    if (faccessat(d->fd, "store", F_OK, 0) == 0 || faccessat(d->fd, "store.copying", F_OK, 0) < 0)
+        return 0;
+    return vg_fail(reterr_status, VIGIL_E_STORE_DAMAGED,
+                   "a copy into %s was interrupted, or is under way: run vigil restore or vigil "
+                   "migrate again; or remove %s/store.copying to begin with nothing",
+                   path, path);
+}
+
 int vg_data_dir_open(const char *path, struct vg_data_dir *ret_dir, struct vg_status *reterr_status)
 {
     struct vg_data_dir d = {.fd = -1, .lock_fd = -1};
@@ -135,6 +148,8 @@ int vg_data_dir_open(const char *path, struct vg_data_dir *ret_dir, struct vg_st
         r = make_private(real, d.fd, reterr_status);
     if (r == 0)
         r = take_lock(&d, real, reterr_status);
+    if (r == 0)
+        r = refuse_unfinished(&d, real, reterr_status);
     if (r < 0) {
         vg_data_dir_close(&d);
         return r;

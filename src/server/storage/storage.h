@@ -212,6 +212,8 @@ struct vg_storage_opts {
     size_t flight_min;       /* transactions that make a group worth a thread; 0 = 16 */
     uint64_t checkpoint_ms;  /* ... or its age; 0 = 5000 */
     bool unsafe_no_fsync;    /* for tests: a power loss loses what was acknowledged */
+    vg_rev
+        first_above; /* a store that is made gives revisions above this one; others are compacted */
 };
 
 VG_CHECK int vg_storage_open_mem(const struct vg_storage_opts *opts,

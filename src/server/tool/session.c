@@ -38,6 +38,7 @@ static int open_store(struct vg_session *s, const struct vg_session_opts *opts,
         .dir = opts->dir,
         .log = &s->log,
         .unsafe_no_fsync = opts->unsafe_no_fsync,
+        .first_above = opts->first_above,
     };
     uint64_t start = vg_clock_mono_ns(vg_clock_system());
     int r = vg_storage_open_lmdb(&o, &s->store, reterr_status);

@@ -19,6 +19,7 @@ struct vg_session_opts {
     const char *dir;
     bool may_create; /* else a directory without a store is VIGIL_E_NOT_FOUND and left alone */
     bool unsafe_no_fsync;
+    vg_rev first_above; /* as in struct vg_storage_opts */
 };
 
 /* What was due to expire while nobody had the store open is gone when this returns. Errors: as

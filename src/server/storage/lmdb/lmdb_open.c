@@ -180,12 +180,14 @@ void vg_lmdb_free(struct vg_lmdb *l)
 
 /* ---- a new store ---- */
 
-static int create_store(struct vg_lmdb *l, int64_t now_ms)
+/* A store that begins above a revision counts everything before as compacted. */
+static int create_store(struct vg_lmdb *l, vg_rev above, int64_t now_ms)
 {
     struct store_meta meta = {
         .magic = STORE_MAGIC,
         .format = STORE_FORMAT,
         .applied_rev = VG_REV_EMPTY,
+        .compact_rev = above > VG_REV_EMPTY ? above : 0,
         .created_ms = now_ms,
     };
     char path[4096];
@@ -198,7 +200,7 @@ static int create_store(struct vg_lmdb *l, int64_t now_ms)
     if (r == 0)
         r = vg_lmdb_env_create(path, &meta);
     if (r == 0)
-        r = vg_wal_create(l->dirfd, meta.salt, VG_REV_EMPTY, VG_REV_EMPTY);
+        r = vg_wal_create(l->dirfd, meta.salt, VG_REV_EMPTY, VG_MAX(above, VG_REV_EMPTY));
     if (r == 0 && renameat(l->dirfd, VG_FILE_DATA_NEW, l->dirfd, VG_FILE_DATA) < 0)
         r = -errno;
     return r < 0 ? r : vg_sync_dir(l->dirfd);
@@ -345,7 +347,7 @@ static int open_dir(struct vg_lmdb *l, const struct vg_storage_opts *o,
     if (r < 0)
         return r;
     if (content == VG_DIR_EMPTY) {
-        r = create_store(l, vg_clock_wall_ms(o->clock));
+        r = create_store(l, o->first_above, vg_clock_wall_ms(o->clock));
         if (r < 0)
             return vg_fail(reterr_status, r, "cannot make a store in %s: %s", o->dir,
                            vg_err_text(r));
