@@ -10,17 +10,17 @@ put() { "$store" --dir "$1/store" --unsafe-no-fsync put "${@:2}" >/dev/null; }
 list_of() { "$store" --dir "$1/store" list | cut -f 1,3; }
 
 mkdir data
-for i in $(seq 150); do put data "/registry/things/$i" "value $i"; done
+for i in $(seq 30); do put data "/registry/things/$i" "value $i"; done
 put data /registry/things/7 "another value"
 "$store" --dir data/store del /registry/things/8 >/dev/null
 put data --ttl 1h /registry/events/long lives
 put data --ttl 1ms /registry/events/short lived
 list_of data >before
-[ "$(wc -l <before)" -eq 150 ] || fail "the store is not as it should be"
+[ "$(wc -l <before)" -eq 30 ] || fail "the store is not as it should be"
 
 # A backup is private, says what it has, and is not replaced.
 ok backup data copy --output json
-out_has '"keys":150,"keysWithTTL":1,'
+out_has '"keys":30,"keysWithTTL":1,'
 digest=$(sed 's/.*"sha256":"\([0-9a-f]*\)".*/\1/' out)
 [ "$(stat -c %a copy)" = 600 ] || fail "the backup is not 0600"
 refused 1 'copy exists already' backup data copy
@@ -57,7 +57,7 @@ refused 1 'has a store already' migrate data again
 refused 3 'there is no store in nowhere' backup nowhere x
 refused 3 'cannot read the backup nowhere' restore nowhere new
 refused 7 'is not a backup' restore before new
-head -c 3000 copy >short
+head -c 1000 copy >short
 refused 7 'is damaged after' restore short new
 [ ! -e new/store ] && [ ! -e new/store.copying ] || fail "something is left"
 "$store" --dir data/store watch /none/ >/dev/null 2>&1 &
@@ -108,7 +108,7 @@ ok migrate data quiet
 [ ! -s err ] || fail "progress without a terminal"
 if command -v script >/dev/null; then
     script -qec "'$bin' migrate data shown" /dev/null </dev/null >out
-    grep -q 'copying .*of 150 keys' out || fail "no progress on a terminal"
+    grep -q 'copying .*of 30 keys' out || fail "no progress on a terminal"
     script -qec "'$bin' migrate --quiet data silent" /dev/null </dev/null >out
     if grep -q 'copying' out; then fail "--quiet is not heard"; fi
 fi
