@@ -5,10 +5,12 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 RUN_DIR ?= ./vigil-data
 RUN_ARGS ?=
+KUBECONFIG ?=
+DIFF_ARGS ?=
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := build
-.PHONY: build run test test-long bench fuzz lint format cov install clean help
+.PHONY: build run test test-long test-diff bench fuzz lint format cov install clean help
 
 build: ## build the release binaries into build/ (the default)
 	@tools/setup.sh build
@@ -26,6 +28,10 @@ test: ## every test under ASan+UBSan, the threaded ones under TSan; under 10 min
 test-long: ## the same with the long rounds (hundreds of kills); an hour or so
 	@tools/setup.sh build test
 	@VG_LONG=1 tools/test.sh
+
+test-diff: ## send the kinds' fixtures to the cluster of KUBECONFIG=..., as dry runs, and show what it answers otherwise
+	@tools/setup.sh build
+	@KUBECONFIG="$(KUBECONFIG)" DIFF_ARGS="$(DIFF_ARGS)" tools/diff.sh
 
 bench: ## measure the release build beside its rivals; results also in build/bench/
 	@tools/setup.sh build bench

@@ -69,6 +69,29 @@ static void check_service(struct vg_check *c, const struct vg_at *spec)
         vg_bad(c, &skip, "may not be true if caBundle is present");
 }
 
+/* A local one is available from the start, since its own creation. */
+static int prepare(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
+{
+    static const char *const texts[][2] = {{"type", "Available"},
+                                           {"status", "True"},
+                                           {"lastTransitionTime", NULL},
+                                           {"reason", "Local"},
+                                           {"message", "Local APIServices are always available"}};
+    struct vg_slice now = vg_json_text(vg_json_at_path(obj, "metadata.creationTimestamp"));
+    struct vg_json status = vg_json_object(), list = vg_json_array(), local = vg_json_object();
+    int err = 0;
+    if (old || vg_json_at_path(obj, "spec.service"))
+        return 0;
+    for (size_t i = 0; i < VG_ARRAY_LEN(texts) && err == 0; i++)
+        err = vg_json_object_add(a, &local, vg_slice_str(texts[i][0]),
+                                 vg_json_string_ref(texts[i][1] ? vg_slice_str(texts[i][1]) : now));
+    if (err == 0)
+        err = vg_json_array_push(a, &list, local);
+    if (err == 0)
+        err = vg_json_object_add(a, &status, VG_SLICE_LIT("conditions"), list);
+    return err < 0 ? err : vg_json_object_set(a, obj, VG_SLICE_LIT("status"), status);
+}
+
 static void check(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at spec = vg_at(obj, "spec"), group = vg_at(&spec, "group");
@@ -106,6 +129,7 @@ static void check_status(struct vg_check *c, const struct vg_at *obj, const stru
 const struct vg_rules vg_rules_api_service = {
     .group = "apiregistration.k8s.io",
     .kind = "APIService",
+    .prepare = prepare,
     .check = check,
     .check_update = check_update,
     .check_status = check_status,

@@ -173,17 +173,12 @@ static int64_t template_generation(const struct vg_json *obj)
     return n < 1 ? 1 : n;
 }
 
-static int prepare_daemon_set(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
+static int set_template_generation(struct vg_arena *a, struct vg_json *obj, int64_t n)
 {
-    int64_t n = template_generation(old ? old : obj);
     struct vg_json *meta = vg_json_get_str(obj, "metadata");
     const struct vg_json *given = vg_json_get_str(meta, "annotations");
     struct vg_json notes = vg_json_object(), text = vg_json_null();
     struct vg_slice digits = {0};
-    (void)vg_prepare_template(a, obj, old);
-    if (old && vg_json_equal(vg_json_at_path(obj, "spec.template"),
-                             vg_json_at_path(old, "spec.template")) != 1)
-        n = (int64_t)((uint64_t)n + 1); /* wraps around, as in Go */
     int err = vg_arena_printf(a, &digits, "%lld", (long long)n);
     if (err == 0)
         err = vg_json_make_string(a, digits, &text);
@@ -193,6 +188,22 @@ static int prepare_daemon_set(struct vg_arena *a, struct vg_json *obj, const str
     if (err == 0)
         err = vg_json_object_set(a, &notes, TEMPLATE_GENERATION, text);
     return err < 0 ? err : vg_json_object_set(a, meta, VG_SLICE_LIT("annotations"), notes);
+}
+
+static int prepare_daemon_set(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
+{
+    int64_t n = template_generation(old ? old : obj);
+    (void)vg_prepare_template(a, obj, old);
+    if (old && vg_json_equal(vg_json_at_path(obj, "spec.template"),
+                             vg_json_at_path(old, "spec.template")) != 1)
+        n = (int64_t)((uint64_t)n + 1); /* wraps around, as in Go */
+    return set_template_generation(a, obj, n);
+}
+
+static int prepare_daemon_set_status(struct vg_arena *a, struct vg_json *obj,
+                                     const struct vg_json *old)
+{
+    return set_template_generation(a, obj, template_generation(old));
 }
 
 static void check_daemon_rolling(struct vg_check *c, const struct vg_at *rolling)
@@ -271,6 +282,7 @@ const struct vg_rules vg_rules_daemon_set = {
     .group = "apps",
     .kind = "DaemonSet",
     .prepare = prepare_daemon_set,
+    .prepare_status = prepare_daemon_set_status,
     .check = check_daemon_set,
     .check_update = check_daemon_set_update,
     .check_status = check_daemon_set_status,

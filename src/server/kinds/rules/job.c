@@ -89,6 +89,12 @@ static int prepare(struct vg_arena *a, struct vg_json *obj, const struct vg_json
     return err < 0 ? err : default_labels(a, obj, had_labels);
 }
 
+static int prepare_status(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
+{
+    (void)old;
+    return default_labels(a, obj, true);
+}
+
 /* ---- the spec ---- */
 
 static bool is_path(struct vg_slice s)
@@ -379,6 +385,7 @@ const struct vg_rules vg_rules_job = {
     .group = "batch",
     .kind = "Job",
     .prepare = prepare,
+    .prepare_status = prepare_status,
     .check = check,
     .check_update = check_update,
     .check_status = vg_check_job_status,
