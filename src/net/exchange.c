@@ -95,7 +95,7 @@ void vg_exchange_refuse(struct vg_http_exchange *x, int status, const char *why)
 void vg_exchange_sent(struct vg_http_exchange *x, size_t n)
 {
     assert(n <= x->unsent);
-    x->unsent -= n;
+    x->unsent -= (uint32_t)n;
     bool is_handlers = x->state == VG_X_BODY || x->state == VG_X_SERVED;
     if (n && is_handlers)
         handler_of(x)->on_progress(x, n, handler_of(x)->arg);
@@ -209,13 +209,12 @@ int vg_http_write(struct vg_http_exchange *x, const struct vg_slice *v, size_t n
         total += v[i].n;
     if (x->has_no_body || total == 0)
         return is_full(x);
-    if (x->left != VG_HTTP_STREAMED) {
-        if (VG_NEVER(total > x->left)) {
-            vg_http_abort(x);
-            return VIGIL_E_CANCELED;
-        }
-        x->left -= total;
+    if (VG_NEVER(total > x->left || total + x->unsent > VG_EXCHANGE_UNSENT_MAX)) {
+        vg_http_abort(x);
+        return VIGIL_E_CANCELED;
     }
+    if (x->left != VG_HTTP_STREAMED)
+        x->left -= total;
     int r = ops_of(x)->write(x, v, n, pin);
     if (r < 0) {
         vg_http_abort(x);

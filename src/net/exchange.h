@@ -52,9 +52,9 @@ struct vg_http_exchange {
     struct vg_conn *conn; /* its codec's ops have those of the exchange */
     void *user;
     struct vg_net_request *req; /* NULL: released */
-    size_t unsent;              /* bytes queued that the socket has not taken */
     uint64_t left;              /* of the announced length; VG_HTTP_STREAMED */
     struct vg_pace pace;        /* of the answer; while the body arrives, of the body */
+    uint32_t unsent;            /* bytes queued that the socket has not taken */
     uint8_t state;              /* enum vg_exchange_state */
     bool is_head_request : 1;
     bool has_no_body : 1; /* HEAD, 204 or 304 */
@@ -97,6 +97,13 @@ void vg_exchange_request(struct vg_http_exchange *x);
 /* The connection answers by itself: 400, 408, 413, 431 ..., by handler->refuse. Only before
  * respond; afterwards it aborts. Also without an on_head. */
 void vg_exchange_refuse(struct vg_http_exchange *x, int status, const char *why);
+/* 1 GiB: far above any unsent_bytes; who writes on nevertheless is cut, and unsent has room. */
+#define VG_EXCHANGE_UNSENT_MAX (1u << 30)
+/* A codec queued so many bytes of the answer. */
+static inline void vg_exchange_queued(struct vg_http_exchange *x, size_t n)
+{
+    x->unsent += (uint32_t)n;
+}
 /* Bytes left: unsent falls, on_progress, and on_drained when it was full and is below half. */
 void vg_exchange_sent(struct vg_http_exchange *x, size_t n);
 /* The last word: on_closed exactly once if on_head came; gives the request back. Idempotent. */

@@ -118,7 +118,7 @@ static int respond(struct vg_http_exchange *x, const struct vg_http_head *head)
         r = put_field(q, head->fields[i].name, head->fields[i].value);
     if (r == 0)
         r = put_framing(h, head);
-    x->unsent += q->n - before;
+    vg_exchange_queued(x, q->n - before);
     return r;
 }
 
@@ -149,7 +149,7 @@ static int answer(struct vg_http_exchange *x, const struct vg_slice *v, size_t n
     int r = h->ws           ? vg_ws_write(h->ws, v, n, pin)
             : h->is_chunked ? put_chunk(q, v, n, pin)
                             : vg_outq_put(q, v, n, pin);
-    x->unsent += q->n - before;
+    vg_exchange_queued(x, q->n - before);
     return r;
 }
 
@@ -159,7 +159,7 @@ static void end(struct vg_http_exchange *x)
     struct vg_outq *q = &x->conn->out;
     size_t before = q->n;
     int r = h->ws ? vg_ws_end(h->ws) : h->is_chunked ? vg_outq_copy(q, "0\r\n\r\n", 5) : 0;
-    x->unsent += q->n - before;
+    vg_exchange_queued(x, q->n - before);
     if (r < 0)
         vg_conn_close(x->conn, r);
 }
@@ -175,7 +175,7 @@ static int accept_websocket(struct vg_http_exchange *x, const char *protocol, bo
     size_t before = x->conn->out.n;
     h->is_keep_alive = false;
     int r = vg_ws_accept(&x->req->pub, protocol, is_binary, &x->conn->out, &h->ws);
-    x->unsent += x->conn->out.n - before;
+    vg_exchange_queued(x, x->conn->out.n - before);
     return r;
 }
 
@@ -193,7 +193,7 @@ int vg_h1_say_continue(struct vg_h1 *h)
     if (!h->wants_continue)
         return 0;
     h->wants_continue = false;
-    h->x.unsent += text.n;
+    vg_exchange_queued(&h->x, text.n);
     vg_conn_dirty(h->codec.conn);
     int r = put(&h->codec.conn->out, text);
     if (r < 0)
@@ -206,7 +206,7 @@ void vg_h1_receive_ws(struct vg_h1 *h, const char *p, size_t n)
     struct vg_conn *conn = h->codec.conn;
     size_t before = conn->out.n;
     int r = h->is_ws_over ? 0 : vg_ws_receive(h->ws, p, n);
-    h->x.unsent += conn->out.n - before;
+    vg_exchange_queued(&h->x, conn->out.n - before);
     if (r == VIGIL_E_INVALID)
         vg_net_count(&conn->server->counts.malformed, 1);
     if (r == -ENOMEM || h->x.unsent > 2 * conn->server->limits->unsent_bytes + VG_NET_READ_MAX)

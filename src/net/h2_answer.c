@@ -121,7 +121,7 @@ static int write_body(struct vg_http_exchange *x, const struct vg_slice *v, size
     if (s->is_gone)
         return VIGIL_E_CANCELED;
     int r = vg_outq_put(&s->out, v, n, pin);
-    x->unsent += s->out.n - had;
+    vg_exchange_queued(x, s->out.n - had);
     want_turn(s);
     return r;
 }

@@ -46,7 +46,7 @@ static int write_some(struct vg_http_exchange *x, const struct vg_slice *v, size
             call->err = r;
             return r;
         }
-        x->unsent += v[i].n;
+        vg_exchange_queued(x, v[i].n);
     }
     return 0;
 }

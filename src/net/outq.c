@@ -10,6 +10,7 @@
 
 struct vg_outq_piece {
     struct vg_outq_piece *next;
+    struct vg_outq_pool *pool;
     uint32_t head, tail; /* of the records, in data */
     uint32_t last;       /* where the last record begins */
     uint32_t cap;
@@ -47,12 +48,14 @@ static struct vg_outq_piece *take_piece(struct vg_outq_pool *pool, size_t size)
         piece->cap = cap;
     }
     piece->next = NULL;
+    piece->pool = pool;
     piece->head = piece->tail = piece->last = 0;
     return piece;
 }
 
-static void give_piece(struct vg_outq_pool *pool, struct vg_outq_piece *piece)
+static void give_piece(struct vg_outq_piece *piece)
 {
+    struct vg_outq_pool *pool = piece->pool;
     if (piece->cap != POOLED_CAP || pool->n_free >= VG_OUTQ_POOL_MAX) {
         vg_free(piece);
         return;
@@ -72,13 +75,18 @@ void vg_outq_pool_done(struct vg_outq_pool *pool)
     pool->n_free = 0;
 }
 
+static struct vg_outq_piece *tail_of(const struct vg_outq *q)
+{
+    return q->head ? q->tail : NULL;
+}
+
 /* Room for `size` bytes behind the last record, in a new piece if need be. */
 static struct vg_outq_piece *need(struct vg_outq *q, size_t size)
 {
-    struct vg_outq_piece *t = q->tail;
+    struct vg_outq_piece *t = tail_of(q);
     if (t && t->cap - t->tail >= size)
         return t;
-    struct vg_outq_piece *piece = take_piece(q->pool, size);
+    struct vg_outq_piece *piece = take_piece(t ? t->pool : q->pool, size);
     if (!piece)
         return NULL;
     if (t)
@@ -138,8 +146,8 @@ static void drop_first(struct vg_outq *q)
         return;
     q->head = piece->next;
     if (!q->head)
-        q->tail = NULL;
-    give_piece(q->pool, piece);
+        q->pool = piece->pool;
+    give_piece(piece);
 }
 
 static void release_first(struct vg_outq *q)
@@ -164,7 +172,7 @@ void vg_outq_done(struct vg_outq *q)
 /* Into the last record, if it is a copy: its room first, then what is free behind it. */
 static size_t extend_last(struct vg_outq *q, const char *p, size_t n)
 {
-    struct vg_outq_piece *t = q->tail;
+    struct vg_outq_piece *t = tail_of(q);
     struct record *r = t ? record_at(t, t->last) : NULL;
     if (!r || !r->room)
         return 0;

@@ -25,10 +25,14 @@ struct vg_outq_pool {
 };
 void vg_outq_pool_done(struct vg_outq_pool *pool); /* every queue of it is done */
 
+/* Every idle watch has one. */
 struct vg_outq {
-    struct vg_outq_piece *head, *tail;
+    struct vg_outq_piece *head; /* NULL: empty */
+    union {
+        struct vg_outq_piece *tail;
+        struct vg_outq_pool *pool; /* of an empty queue; else its pieces know it */
+    };
     size_t n; /* bytes */
-    struct vg_outq_pool *pool;
 };
 
 static inline void vg_outq_init(struct vg_outq *q, struct vg_outq_pool *pool)

@@ -23,6 +23,7 @@ struct vg_field_selector {
     struct packed_term v[];
 };
 static_assert(VG_FIELD_SELECTOR_TERMS_MAX <= UINT16_MAX, "n counts them");
+static_assert(_Alignof(struct vg_field_selector) == _Alignof(uint32_t), "as its users place it");
 
 static const struct vg_field_selector everything = {.size = 0, .is_static = true};
 static const struct vg_field_selector nothing = {.size = 0, .is_static = true, .is_nothing = true};
@@ -221,6 +222,18 @@ uint32_t vg_field_selector_count(const struct vg_field_selector *s)
 size_t vg_field_selector_size(const struct vg_field_selector *s)
 {
     return s->size;
+}
+
+size_t vg_field_selector_block_size(const struct vg_field_selector *s)
+{
+    return VG_MAX((size_t)s->size, sizeof *s);
+}
+
+void vg_field_selector_place(const struct vg_field_selector *s, void *block)
+{
+    struct vg_field_selector *copy = block;
+    memcpy(copy, s, vg_field_selector_block_size(s));
+    copy->is_static = true;
 }
 
 struct vg_field_term vg_field_selector_at(const struct vg_field_selector *s, uint32_t i)

@@ -103,6 +103,10 @@ bool vg_field_selector_requires(const struct vg_field_selector *s, struct vg_sli
 /* The same terms, in whatever order. Quadratic. */
 bool vg_field_selector_equal(const struct vg_field_selector *a, const struct vg_field_selector *b);
 size_t vg_field_selector_size(const struct vg_field_selector *s); /* bytes held */
+/* A copy in memory of the caller's: it is one flat block, of so many bytes, aligned as a uint32_t.
+ * Not to be freed. */
+size_t vg_field_selector_block_size(const struct vg_field_selector *s);
+void vg_field_selector_place(const struct vg_field_selector *s, void *block);
 
 /* Append the canonical text: one "=" for "==", values escaped, terms in the order in which the
  * texts of the terms sort. Parsing it gives an equal selector, except that nothing and everything

@@ -19,18 +19,23 @@ struct vg_obj_predicate {
     bool has_labels, has_fields;           /* they restrict something */
     uint32_t ns_n, name_n;                 /* lengths */
     const struct vg_label_selector *labels;
-    const struct vg_field_selector *fields; /* resolved */
-    char bytes[];                           /* namespace and name from the URL; empty: any */
+    /* The field selector, resolved; then namespace and name from the URL; empty: any. */
+    _Alignas(uint32_t) char bytes[];
 };
+
+static const struct vg_field_selector *fields_of(const struct vg_obj_predicate *p)
+{
+    return (const struct vg_field_selector *)(const void *)p->bytes;
+}
 
 static struct vg_slice url_ns(const struct vg_obj_predicate *p)
 {
-    return vg_slice(p->bytes, p->ns_n);
+    return vg_slice(p->bytes + vg_field_selector_block_size(fields_of(p)), p->ns_n);
 }
 
 static struct vg_slice url_name(const struct vg_obj_predicate *p)
 {
-    return vg_slice(p->bytes + p->ns_n, p->name_n);
+    return vg_slice(url_ns(p).p + p->ns_n, p->name_n);
 }
 
 /* ---- resolving ---- */
@@ -92,8 +97,8 @@ static void set_pin(term_no *pin, uint32_t term)
 static void find_pins(struct vg_obj_predicate *p, uint32_t trigger)
 {
     p->pin_ns = p->pin_name = p->pin_trigger = NO_TERM;
-    for (uint32_t i = 0; i < vg_field_selector_count(p->fields); i++) {
-        struct vg_field_term term = vg_field_selector_at(p->fields, i);
+    for (uint32_t i = 0; i < vg_field_selector_count(fields_of(p)); i++) {
+        struct vg_field_term term = vg_field_selector_at(fields_of(p), i);
         if (term.op != VG_FIELD_EQUALS)
             continue;
         if (term.index == VG_OBJ_FIELD_NAMESPACE)
@@ -105,24 +110,26 @@ static void find_pins(struct vg_obj_predicate *p, uint32_t trigger)
     }
 }
 
-/* Owns labels and fields from then on. NULL: out of memory, and they are still the caller's. */
+/* Owns labels from then on, and has a copy of fields. NULL: out of memory, and they are still the
+ * caller's. */
 static struct vg_obj_predicate *build(const struct vg_obj_predicate_opts *opts,
                                       const struct vg_label_selector *labels,
                                       const struct vg_field_selector *fields)
 {
-    size_t size = sizeof(struct vg_obj_predicate) + opts->ns.n + opts->name.n;
+    size_t fields_n = vg_field_selector_block_size(fields);
+    size_t size = sizeof(struct vg_obj_predicate) + fields_n + opts->ns.n + opts->name.n;
     struct vg_obj_predicate *p = vg_calloc(1, size);
     if (!p)
         return NULL;
+    vg_field_selector_place(fields, p->bytes);
     atomic_init(&p->refs, 1);
     p->ns_n = (uint32_t)opts->ns.n;
     p->name_n = (uint32_t)opts->name.n;
     if (opts->ns.n)
-        memcpy(p->bytes, opts->ns.p, opts->ns.n);
+        memcpy(p->bytes + fields_n, opts->ns.p, opts->ns.n);
     if (opts->name.n)
-        memcpy(p->bytes + opts->ns.n, opts->name.p, opts->name.n);
+        memcpy(p->bytes + fields_n + opts->ns.n, opts->name.p, opts->name.n);
     p->labels = labels;
-    p->fields = fields;
     p->has_labels = !vg_label_selector_is_everything(labels);
     p->has_fields = !vg_field_selector_is_everything(fields);
     find_pins(p, opts->fields->trigger);
@@ -168,10 +175,9 @@ int vg_obj_predicate_new(const struct vg_obj_predicate_opts *opts, struct vg_obj
         err = resolve_own(opts->fields, &fields, reterr_status);
     if (err == 0)
         err = make(opts, labels, fields, ret, reterr_status);
-    if (err < 0) {
+    if (err < 0)
         vg_label_selector_free(labels);
-        vg_field_selector_free(fields);
-    }
+    vg_field_selector_free(fields);
     return err;
 }
 
@@ -188,7 +194,6 @@ struct vg_obj_predicate *vg_obj_predicate_unref(const struct vg_obj_predicate *p
     if (own && atomic_fetch_sub_explicit(&own->refs, 1, memory_order_release) == 1) {
         (void)atomic_load_explicit(&own->refs, memory_order_acquire); /* as a fence; TSan sees it */
         vg_label_selector_free(own->labels);
-        vg_field_selector_free(own->fields);
         vg_free(own);
     }
     return NULL;
@@ -212,7 +217,7 @@ bool vg_obj_predicate_matches(const struct vg_obj_predicate *p, const struct vg_
         return false;
     if (p->name_n && !vg_slice_eq(url_name(p), vg_obj_name(h)))
         return false;
-    if (p->has_fields && !vg_field_selector_matches(p->fields, get_field, h))
+    if (p->has_fields && !vg_field_selector_matches(fields_of(p), get_field, h))
         return false;
     return !p->has_labels || vg_label_selector_matches(p->labels, &h->labels);
 }
@@ -224,8 +229,8 @@ bool vg_obj_predicate_is_all(const struct vg_obj_predicate *p)
 
 bool vg_obj_predicate_is_trigger(const struct vg_obj_predicate *p)
 {
-    return p->pin_trigger != NO_TERM && vg_field_selector_count(p->fields) == 1 && p->ns_n == 0 &&
-           p->name_n == 0 && !p->has_labels;
+    return p->pin_trigger != NO_TERM && vg_field_selector_count(fields_of(p)) == 1 &&
+           p->ns_n == 0 && p->name_n == 0 && !p->has_labels;
 }
 
 enum vg_obj_change vg_obj_predicate_change(const struct vg_obj_predicate *p,
@@ -247,7 +252,7 @@ static bool get_pin(const struct vg_obj_predicate *p, struct vg_slice url, term_
     if (url.n)
         *ret = url;
     else if (term != NO_TERM)
-        *ret = vg_field_selector_at(p->fields, term).value;
+        *ret = vg_field_selector_at(fields_of(p), term).value;
     return url.n || term != NO_TERM;
 }
 
@@ -273,11 +278,11 @@ const struct vg_label_selector *vg_obj_predicate_labels(const struct vg_obj_pred
 
 const struct vg_field_selector *vg_obj_predicate_fields(const struct vg_obj_predicate *p)
 {
-    return p->fields;
+    return fields_of(p);
 }
 
 size_t vg_obj_predicate_size(const struct vg_obj_predicate *p)
 {
     return sizeof *p + p->ns_n + p->name_n + vg_label_selector_size(p->labels) +
-           vg_field_selector_size(p->fields);
+           vg_field_selector_block_size(fields_of(p));
 }

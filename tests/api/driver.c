@@ -118,9 +118,7 @@ static void on_request(struct vg_http_exchange *x, void *arg)
                                    .loop = loop_of(d, x)->api,
                                    .ask = &q->ask,
                                    .user = &admin,
-                                   .audit_id = "00000000-0000-0000-0000-000000000000",
-                                   .started_ns = vg_clock_mono_ns(vg_clock_system()),
-                                   .ops = &call_ops};
+                                   .started_ns = vg_clock_mono_ns(vg_clock_system())};
     q->ask = (struct vg_api_ask){.target = &q->target};
     vg_arena_init(&q->call.ask->arena, 0, 0);
     vg_http_set_user(x, q);
@@ -256,6 +254,8 @@ void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts)
     ao.storage = d->storage;
     ao.cacher = d->cacher;
     ao.metrics = d->metrics;
+    if (!ao.call_ops) /* else calls are made by another handler */
+        ao.call_ops = &call_ops;
     must(vg_api_new(&ao, &d->api), "api");
     d->handler = (struct vg_http_handler){.on_head = on_head,
                                           .on_request = on_request,

@@ -185,7 +185,7 @@ static void open_watch(struct run *r, struct client *c, enum vg_watch_start star
         .rev = rev,
         .with_bookmarks = true,
         .with_end_bookmark = true,
-        .form = (uint32_t)below(r, 3), /* all of them look alike */
+        .form = (uint8_t)below(r, 3), /* all of them look alike */
     };
     close_sink(c);
     c->sink.full_after = c->speed == FOR_EVER ? 2 : (size_t)c->speed;

@@ -261,10 +261,11 @@ static void one_body_is_made_per_event_form_and_content(void **state)
     vg_cdrv_put(&d, KIND_PODS, &pod);
     vg_cdrv_sync(&d);
     for (uint32_t i = 0; i < WATCHERS; i++) {
+        uint8_t form = (uint8_t)(1 + i / 3 % 3);
         vg_csink_init(&sinks[i]);
         vg_cdrv_watch(&d, &sinks[i],
                       vg_cdrv_predicate(KIND_PODS, NULL, NULL, selectors[i % 3], NULL),
-                      (struct vg_cache_watch_opts){.start = VG_WATCH_NOW, .form = 1 + i / 3 % 3});
+                      (struct vg_cache_watch_opts){.start = VG_WATCH_NOW, .form = form});
     }
     vg_cdrv_turn_ports(&d);
     pod.labels = "\"app\":\"y\"";

@@ -42,6 +42,7 @@ static void fixture_open(struct fixture *f, size_t n_loops, const struct vg_auth
     struct vg_gate_opts opts = {.metrics = f->metrics, .authz = chain, .health = &f->health};
     assert_int_equal(vg_gate_new(&opts, &f->gate), 0);
     struct vg_adrv_opts o = {.n_loops = n_loops,
+                             .api.call_ops = &vg_gate_call_ops,
                              .handler = vg_gate_handler(f->gate),
                              .on_loop = open_gate_loop,
                              .on_loop_arg = f};

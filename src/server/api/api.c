@@ -104,12 +104,28 @@ struct vg_cache_port *vg_api_loop_port(struct vg_api_loop *l)
     return l->port;
 }
 
+const char *vg_api_audit_id(const struct vg_api_call *call, char room[VG_AUDIT_ID_SIZE])
+{
+    static const char hex[] = "0123456789abcdef";
+    char *p = room;
+    if (call->has_given_id)
+        return call->audit.given;
+    for (size_t i = 0; i < sizeof call->audit.uuid; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *p++ = '-';
+        *p++ = hex[call->audit.uuid[i] >> 4];
+        *p++ = hex[call->audit.uuid[i] & 15];
+    }
+    *p = 0;
+    return room;
+}
+
 /* ---- the end of a call ---- */
 
 static void bring_done(struct vg_mail *mail)
 {
     struct vg_api_call *call = VG_CONTAINER_OF(mail, struct vg_api_call, mail);
-    call->ops->done(call);
+    vg_call_ops(call)->done(call);
 }
 
 static void leave(struct vg_api_call *call)
@@ -150,7 +166,7 @@ void vg_api_on_closed(struct vg_api_call *call, int err)
         call->is_finished = true;
         leave(call);
     }
-    call->ops->done(call);
+    vg_call_ops(call)->done(call);
 }
 
 void vg_api_on_drained(struct vg_api_call *call)

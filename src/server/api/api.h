@@ -15,6 +15,7 @@
 #include "negotiate.h"
 #include "net/http.h"
 #include "server/cacher/cacher.h"
+#include "server/cacher/sink.h"
 #include "server/storage/storage.h"
 #include "status.h"
 #include "target.h"
@@ -25,6 +26,7 @@ struct vg_metrics;
 struct vg_api;
 struct vg_api_loop;
 struct vg_api_call;
+struct vg_api_call_ops;
 
 struct vg_api_opts {
     struct vg_storage *storage;
@@ -38,6 +40,7 @@ struct vg_api_opts {
     size_t body_max;                /* 0 = 3145728 */
     uint64_t seed;                  /* of jitter and names; 0 = random */
     const char *git_version;        /* /version; NULL = "v1.36.4+vigil" */
+    const struct vg_api_call_ops *call_ops; /* what the maker of calls is told, and does */
 };
 VG_CHECK int vg_api_new(const struct vg_api_opts *opts, struct vg_api **ret_api);
 void vg_api_free(struct vg_api *api); /* every loop is closed */
@@ -99,16 +102,38 @@ struct vg_api_call_ops {
     const struct vg_api_access *access;
 };
 
+/* A watch that runs. Its watcher is the call's state, and knows where it is, what its sink holds
+ * and what it selects by. */
+struct vg_api_watch {
+    struct vg_sink sink;
+    const struct vg_kind *kind;
+    uint32_t events;
+    uint8_t form;
+    uint8_t scope; /* enum vg_watch_scope */
+    bool is_full : 1;
+    bool is_settled : 1;
+    bool is_without_length : 1; /* protobuf in messages of a WebSocket */
+    bool is_list : 1;           /* begins with a state whose end is marked */
+    bool is_table : 1;          /* each event is a Table of one row */
+    bool is_v1beta1 : 1;        /* such a Table */
+    bool is_headed : 1;         /* the first one has left: definitions are told once */
+    uint8_t include;            /* enum vg_table_include */
+};
+
 /* One request. Made by server/http, which embeds it, zeroes it, and fills the first part. Every
- * running watch has one: what is not needed to the end is in the ask. */
+ * running watch has one, a block of memory for all that it is to this room and server/http: what is
+ * not needed to the end is in the ask. */
 struct vg_api_call {
     struct vg_http_exchange *x;
     struct vg_api_loop *loop;
     struct vg_api_ask *ask;         /* not looked at after settled or done */
     const struct vg_api_user *user; /* outlives the call */
-    const struct vg_api_call_ops *ops;
-    uint64_t started_ns; /* clock's monotonic time */
-    char audit_id[37];
+    uint64_t started_ns;            /* clock's monotonic time */
+    union {
+        uint8_t uuid[16];  /* the audit id, unless the client chose one: */
+        const char *given; /* outlives the call */
+    } audit;
+    bool has_given_id : 1;
 
     /* api's own from here on; zeroed by the maker. */
     bool is_closed : 1;         /* the exchange is gone: finish what runs, answer nothing */
@@ -119,11 +144,16 @@ struct vg_api_call {
                                  * the socket drains, the exchange closes */
     void *state;
     uint64_t bytes_out;
+    struct vg_api_watch watch;
     union {
         struct vg_list link; /* in the loop's calls or watches, until it is finished */
         struct vg_mail mail; /* brings done, then */
     };
 };
+
+/* Its audit id, which is at most this long with the NUL; in the room if it has to be written. */
+#define VG_AUDIT_ID_SIZE 37u
+const char *vg_api_audit_id(const struct vg_api_call *call, char room[VG_AUDIT_ID_SIZE]);
 
 /* Serve a call whose target is a resource, discovery, /version or below /openapi. Thread: the
  * call's loop. */

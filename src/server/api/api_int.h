@@ -35,6 +35,12 @@ struct vg_api_loop {
     struct vg_watch_count *counts;  /* by kind (metrics.h); NULL: not counted */
 };
 
+/* What the call's maker is told, and does for it. */
+static inline const struct vg_api_call_ops *vg_call_ops(const struct vg_api_call *call)
+{
+    return call->loop->api->opts.call_ops;
+}
+
 /* What a call's verb wants to be told. Members may be NULL. */
 struct vg_api_op {
     void (*drained)(struct vg_api_call *call);

@@ -16,7 +16,8 @@
 /* One component; kind and apiVersion stand before it unless it is an item. */
 static int write_store(struct vg_api_call *call, bool is_item, struct vg_buf *out)
 {
-    const char *trouble = call->ops->access ? call->ops->access->store_trouble(call) : NULL;
+    const char *trouble =
+        vg_call_ops(call)->access ? vg_call_ops(call)->access->store_trouble(call) : NULL;
     struct vg_json_writer w;
     vg_json_writer_init(&w, out, VG_JSON_ESCAPE_HTML);
     vg_json_put_begin_object(&w);

@@ -94,8 +94,8 @@ int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *op
     if (call->is_closed || call->is_answered)
         return VIGIL_E_CANCELED;
     struct fields f = {.n = 0};
-    char retry[16];
-    add(&f, "Audit-Id", call->audit_id);
+    char retry[16], id[VG_AUDIT_ID_SIZE];
+    add(&f, "Audit-Id", vg_api_audit_id(call, id));
     add(&f, "Cache-Control", opts->cache_control ? opts->cache_control : "no-cache, private");
     if (opts->content_type)
         add(&f, "Content-Type", opts->content_type);

@@ -100,7 +100,7 @@ static int review_token(struct vg_review *r, struct vg_api_status *ret_status)
         return VIGIL_E_INVALID;
     }
     int err = is_for_us(vg_json_get_str(r->spec, "audiences"))
-                  ? r->call->ops->access->identify(r->call, token, &owner)
+                  ? vg_call_ops(r->call)->access->identify(r->call, token, &owner)
                   : VIGIL_E_NOT_FOUND;
     if (err == 0)
         err = tell_owner(r, &owner);
@@ -213,7 +213,7 @@ bool vg_api_review(struct vg_api_call *call)
     struct vg_review r = {.call = call};
     struct vg_api_status status;
     struct vg_buf json = {0};
-    if (!review || !call->ops->access)
+    if (!review || !vg_call_ops(call)->access)
         return false;
     if (ask(&r, review, &status) < 0) {
         vg_respond_status(call, &status);

@@ -147,7 +147,7 @@ int vg_review_subject_access(struct vg_review *r, struct vg_api_status *ret_stat
         attributes.user = is_self ? r->call->user : &subject;
         read_attributes(r->spec, &attributes);
         enum vg_authz_decision decision =
-            r->call->ops->access->decide(r->call, &attributes, &reason);
+            vg_call_ops(r->call)->access->decide(r->call, &attributes, &reason);
         err = put_decision(r, decision, reason);
     }
     if (err == 0)
@@ -203,7 +203,7 @@ int vg_review_rules(struct vg_review *r, struct vg_api_status *ret_status)
         vg_status_bad_request(a, ret_status, "no namespace on request");
         return VIGIL_E_INVALID;
     }
-    int err = r->call->ops->access->each_rule(r->call, ns, put_rule, &rules);
+    int err = vg_call_ops(r->call)->access->each_rule(r->call, ns, put_rule, &rules);
     if (err == 0)
         err = vg_json_object_add(a, &r->status, VG_SLICE_LIT("resourceRules"), rules.resources);
     if (err == 0)

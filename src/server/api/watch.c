@@ -2,7 +2,6 @@
  * An event costs no allocation: its frame is handed on as slices under the block's pin. What goes
  * wrong is an ERROR event and the end; how it starts is in watch_start.c. Thread: the call's loop.
  */
-#include "base/alloc.h"
 #include "watch_int.h"
 
 /* ---- the sink ---- */
@@ -10,15 +9,20 @@
 /* The length before a frame of protobuf; a WebSocket's messages have their own. */
 #define LENGTH_BYTES 4u
 
-static int write_slices(struct vg_watch_call *w, const struct vg_slice *v, size_t n,
+static struct vg_api_call *call_of(struct vg_sink *sink)
+{
+    return VG_CONTAINER_OF(sink, struct vg_api_call, watch.sink);
+}
+
+static int write_slices(struct vg_api_call *call, const struct vg_slice *v, size_t n,
                         const struct vg_http_pin *pin)
 {
-    if (VG_LIKELY(!w->is_without_length))
-        return vg_http_write(w->call->x, v, n, pin);
+    if (VG_LIKELY(!call->watch.is_without_length))
+        return vg_http_write(call->x, v, n, pin);
     struct vg_slice own[VG_OBJ_SLICES_MAX];
     memcpy(own, v, n * sizeof *own);
     own[0] = vg_slice(own[0].p + LENGTH_BYTES, own[0].n - LENGTH_BYTES);
-    return vg_http_write(w->call->x, own, n, pin);
+    return vg_http_write(call->x, own, n, pin);
 }
 
 /* A bookmark is an empty object, of whatever form the watch has. */
@@ -28,7 +32,7 @@ static bool is_bookmark(const struct vg_frame *f)
 }
 
 /* In the version of the watch: the frame has the revision and what closes the metadata. */
-static int other_bookmark(const struct vg_watch_call *w, const struct vg_frame *f,
+static int other_bookmark(const struct vg_api_watch *w, const struct vg_frame *f,
                           struct vg_buf *out)
 {
     return vg_buf_printf(out,
@@ -39,8 +43,9 @@ static int other_bookmark(const struct vg_watch_call *w, const struct vg_frame *
 }
 
 /* The frame's JSON is the kind's own bookmark: what stands between the event's head and tail. */
-static int write_protobuf_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
+static int write_protobuf_bookmark(struct vg_api_call *call, const struct vg_frame *f)
 {
+    const struct vg_api_watch *w = &call->watch;
     static const struct vg_slice head = VG_SLICE_LIT("{\"type\":\"BOOKMARK\",\"object\":");
     VG_AUTO(buf) json = {0};
     VG_AUTO(buf) body = {0};
@@ -55,24 +60,25 @@ static int write_protobuf_bookmark(struct vg_watch_call *w, const struct vg_fram
             object, 0, (enum vg_protobuf_as)(w->form % VG_FORMS - VG_FORM_PROTOBUF), &body);
     if (r == 0)
         r = vg_protobuf_frame(&s, "BOOKMARK", vg_buf_slice(&body));
-    return r != 0 ? r : write_slices(w, s.v, s.n, NULL);
+    return r != 0 ? r : write_slices(call, s.v, s.n, NULL);
 }
 
-static int write_other_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
+static int write_other_bookmark(struct vg_api_call *call, const struct vg_frame *f)
 {
     VG_AUTO(buf) json = {0};
-    int r = other_bookmark(w, f, &json);
+    int r = other_bookmark(&call->watch, f, &json);
     struct vg_slice v[] = {VG_SLICE_LIT("{\"type\":\"BOOKMARK\",\"object\":"), vg_buf_slice(&json),
                            VG_SLICE_LIT("}\n")};
-    return r < 0 ? r : vg_http_write(w->call->x, v, VG_ARRAY_LEN(v), NULL);
+    return r < 0 ? r : vg_http_write(call->x, v, VG_ARRAY_LEN(v), NULL);
 }
 
-static int write_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
+static int write_bookmark(struct vg_api_call *call, const struct vg_frame *f)
 {
-    if (w->form % VG_FORMS >= VG_FORM_PROTOBUF)
-        return write_protobuf_bookmark(w, f);
-    if (w->form == VG_FORM_OTHER_VERSION)
-        return write_other_bookmark(w, f);
+    uint8_t form = call->watch.form;
+    if (form % VG_FORMS >= VG_FORM_PROTOBUF)
+        return write_protobuf_bookmark(call, f);
+    if (form == VG_FORM_OTHER_VERSION)
+        return write_other_bookmark(call, f);
 #define PARTIAL                                                                                    \
     "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":"
     static const struct vg_slice heads[VG_FORMS] = {
@@ -81,21 +87,22 @@ static int write_bookmark(struct vg_watch_call *w, const struct vg_frame *f)
         [VG_FORM_PARTIAL_V1BETA1] =
             VG_SLICE_LIT(PARTIAL "\"meta.k8s.io/v1beta1\",\"metadata\":{\"resourceVersion\":\""),
     };
-    struct vg_slice v[4] = {heads[w->form % VG_FORMS], f->splice.v[1], f->splice.v[2],
+    struct vg_slice v[4] = {heads[form % VG_FORMS], f->splice.v[1], f->splice.v[2],
                             VG_SLICE_LIT("}}\n")};
-    return vg_http_write(w->call->x, v, VG_ARRAY_LEN(v), NULL);
+    return vg_http_write(call->x, v, VG_ARRAY_LEN(v), NULL);
 }
 
 /* The frame is the JSON of the stored kind's watch. *ret_size: what was written. */
-static int write_table(struct vg_watch_call *w, const struct vg_frame *f, size_t *ret_size)
+static int write_table(struct vg_api_call *call, const struct vg_frame *f, size_t *ret_size)
 {
+    struct vg_api_watch *w = &call->watch;
     VG_AUTO(buf) frame = {0};
     VG_AUTO(buf) out = {0};
     struct vg_table t = {.kind = w->kind,
                          .include = (enum vg_table_include)w->include,
                          .is_v1beta1 = w->is_v1beta1,
-                         .now_ms = vg_clock_wall_ms(w->call->loop->api->clock),
-                         .scratch = &w->call->loop->scratch};
+                         .now_ms = vg_clock_wall_ms(call->loop->api->clock),
+                         .scratch = &call->loop->scratch};
     int r = vg_obj_splice_append(&frame, &f->splice);
     if (r == 0)
         r = vg_table_frame(&t, vg_buf_slice(&frame), !w->is_headed, &out);
@@ -104,58 +111,67 @@ static int write_table(struct vg_watch_call *w, const struct vg_frame *f, size_t
     w->is_headed = true;
     *ret_size = out.n;
     struct vg_slice text = vg_buf_slice(&out);
-    return vg_http_write(w->call->x, &text, 1, NULL);
+    return vg_http_write(call->x, &text, 1, NULL);
 }
 
 /* At most a limit and a frame. */
-static uint32_t unsent(const struct vg_watch_call *w)
+static uint32_t unsent(const struct vg_api_call *call)
 {
-    return (uint32_t)VG_MIN(vg_http_unsent(w->call->x), (size_t)UINT32_MAX);
+    return (uint32_t)VG_MIN(vg_http_unsent(call->x), (size_t)UINT32_MAX);
+}
+
+/* Tell the cacher what waits here; of a sink that is full. */
+static void pin_unsent(struct vg_api_call *call)
+{
+    int64_t told = vg_cache_watcher_pinned(call->state);
+    vg_cache_watcher_pins(call->state, (int64_t)unsent(call) - told);
 }
 
 static int on_write(struct vg_sink *sink, const struct vg_frame *f)
 {
-    struct vg_watch_call *w = VG_CONTAINER_OF(sink, struct vg_watch_call, sink);
+    struct vg_api_call *call = call_of(sink);
+    struct vg_api_watch *w = &call->watch;
     size_t size = vg_frame_size(f);
     int r;
     if (VG_UNLIKELY(w->is_table)) {
-        r = write_table(w, f, &size);
+        r = write_table(call, f, &size);
     } else if (VG_UNLIKELY(w->form && is_bookmark(f))) {
-        r = write_bookmark(w, f);
+        r = write_bookmark(call, f);
     } else {
         struct vg_http_pin pin = {f->block, f->ref, f->unref};
-        r = write_slices(w, f->splice.v, f->splice.n, f->block ? &pin : NULL);
+        r = write_slices(call, f->splice.v, f->splice.n, f->block ? &pin : NULL);
     }
-    struct vg_watch_count *counts = w->call->loop->counts;
+    struct vg_watch_count *counts = call->loop->counts;
     w->events++;
-    w->call->bytes_out += size;
+    call->bytes_out += size;
     if (counts)
         vg_watch_count_event(&counts[vg_kind_index(w->kind)], size, !w->is_settled);
     if (r == VG_HTTP_FULL) {
         w->is_full = true;
-        w->pinned = unsent(w);
-        vg_cache_watcher_pins(w->w, (int64_t)w->pinned);
+        pin_unsent(call);
     }
     return r; /* open and full are the same numbers on both sides */
 }
 _Static_assert((int)VG_HTTP_OPEN == (int)VG_SINK_OPEN && (int)VG_HTTP_FULL == (int)VG_SINK_FULL,
                "answers of a sink and of an exchange");
 
-void vg_watch_settle(struct vg_watch_call *w)
+void vg_watch_settle(struct vg_api_call *call)
 {
+    struct vg_api_watch *w = &call->watch;
+    struct vg_api *api = call->loop->api;
     if (w->is_settled)
         return;
     w->is_settled = true;
     if (w->is_list)
-        vg_api_count_watch_list(w->call->loop->api->counters, vg_kind_index(w->kind), w->scope,
-                                vg_clock_mono_ns(w->call->loop->api->clock) - w->call->started_ns);
-    if (w->call->ops->settled)
-        w->call->ops->settled(w->call);
+        vg_api_count_watch_list(api->counters, vg_kind_index(w->kind), w->scope,
+                                vg_clock_mono_ns(api->clock) - call->started_ns);
+    if (vg_call_ops(call)->settled)
+        vg_call_ops(call)->settled(call);
 }
 
 static void on_live(struct vg_sink *sink)
 {
-    vg_watch_settle(VG_CONTAINER_OF(sink, struct vg_watch_call, sink));
+    vg_watch_settle(call_of(sink));
 }
 
 static int write_json_error(struct vg_api_call *call, struct vg_slice status)
@@ -165,25 +181,22 @@ static int write_json_error(struct vg_api_call *call, struct vg_slice status)
     return vg_http_write(call->x, v, VG_ARRAY_LEN(v), NULL);
 }
 
-static int write_protobuf_error(struct vg_api_call *call, bool is_without_length,
-                                struct vg_slice status)
+static int write_protobuf_error(struct vg_api_call *call, struct vg_slice status)
 {
     VG_AUTO(buf) body = {0};
-    struct vg_watch_call w = {.call = call, .is_without_length = is_without_length};
     struct vg_obj_splice s = {.n = 0};
     int r = vg_protobuf_of_json(status, &body);
     if (r == 0)
         r = vg_protobuf_frame(&s, "ERROR", vg_buf_slice(&body));
-    return r != 0 ? r : write_slices(&w, s.v, s.n, NULL);
+    return r != 0 ? r : write_slices(call, s.v, s.n, NULL);
 }
 
-void vg_watch_write_error(struct vg_api_call *call, uint32_t form, bool is_without_length,
-                          const struct vg_api_status *status)
+void vg_watch_write_error(struct vg_api_call *call, const struct vg_api_status *status)
 {
     VG_AUTO(buf) json = {0};
     int r = vg_api_status_write(&json, status);
-    if (r == 0 && form % VG_FORMS >= VG_FORM_PROTOBUF)
-        r = write_protobuf_error(call, is_without_length, vg_buf_slice(&json));
+    if (r == 0 && call->watch.form % VG_FORMS >= VG_FORM_PROTOBUF)
+        r = write_protobuf_error(call, vg_buf_slice(&json));
     else if (r == 0)
         r = write_json_error(call, vg_buf_slice(&json));
     if (r < 0)
@@ -200,75 +213,57 @@ void vg_watch_say_expired(struct vg_arena *a, const struct vg_kind *kind, vg_rev
                           (unsigned long long)after, (unsigned long long)oldest);
 }
 
-static void over(struct vg_watch_call *w)
-{
-    struct vg_api_call *call = w->call;
-    vg_free(w);
-    call->state = NULL;
-    vg_call_finish(call);
-}
-
 static void on_end(struct vg_sink *sink, enum vg_watch_end why, uint64_t oldest)
 {
-    struct vg_watch_call *w = VG_CONTAINER_OF(sink, struct vg_watch_call, sink);
-    struct vg_api_call *call = w->call;
+    struct vg_api_call *call = call_of(sink);
+    const struct vg_cache_watcher *watcher = vg_steal(call->state);
     struct vg_api_status status;
     VG_AUTO(arena) a = {0};
-    w->w = NULL;
     if (why == VG_END_EXPIRED) {
-        vg_watch_say_expired(&a, w->kind, w->after, oldest, &status);
-        vg_watch_write_error(call, w->form, w->is_without_length, &status);
+        vg_watch_say_expired(&a, call->watch.kind, vg_cache_watcher_revision(watcher), oldest,
+                             &status);
+        vg_watch_write_error(call, &status);
     } else if (why == VG_END_INTERNAL) {
         vg_status_internal(&a, &status, "the watch cannot go on");
-        vg_watch_write_error(call, w->form, w->is_without_length, &status);
+        vg_watch_write_error(call, &status);
     }
     if (why == VG_END_STALLED || why == VG_END_PINNED) {
-        vg_api_count_terminated(call->loop->api->counters, vg_kind_index(w->kind));
+        vg_api_count_terminated(call->loop->api->counters, vg_kind_index(call->watch.kind));
         vg_http_abort(call->x); /* it takes nothing */
     } else if (why != VG_END_GONE) {
         vg_http_end(call->x);
     }
-    over(w);
+    vg_call_finish(call);
 }
 
 const struct vg_sink_ops vg_watch_sink_ops = {.write = on_write, .end = on_end, .live = on_live};
 
 /* ---- the exchange ---- */
 
-static void unpin(struct vg_watch_call *w, uint32_t left)
-{
-    if (left < w->pinned) {
-        vg_cache_watcher_pins(w->w, (int64_t)left - (int64_t)w->pinned);
-        w->pinned = left;
-    }
-}
-
 static void on_drained(struct vg_api_call *call)
 {
-    struct vg_watch_call *w = call->state;
-    if (!w->is_full)
+    struct vg_cache_watcher *watcher = call->state;
+    if (!call->watch.is_full)
         return;
-    w->is_full = false;
-    unpin(w, 0);
-    vg_cache_watcher_drained(w->w);
+    call->watch.is_full = false;
+    vg_cache_watcher_pins(watcher, -(int64_t)vg_cache_watcher_pinned(watcher));
+    vg_cache_watcher_drained(watcher);
 }
 
 static void on_progress(struct vg_api_call *call, size_t n)
 {
-    struct vg_watch_call *w = call->state;
     (void)n;
-    if (!w->is_full)
+    if (!call->watch.is_full)
         return;
-    unpin(w, unsent(w));
-    vg_cache_watcher_progress(w->w);
+    pin_unsent(call);
+    vg_cache_watcher_progress(call->state);
 }
 
 static void on_closed(struct vg_api_call *call, int err)
 {
-    struct vg_watch_call *w = call->state;
     (void)err;
-    vg_cache_watcher_stop(vg_steal(w->w));
-    over(w);
+    vg_cache_watcher_stop(vg_steal(call->state));
+    vg_call_finish(call);
 }
 
 const struct vg_api_op vg_watch_op = {
@@ -281,14 +276,13 @@ void vg_api_each_watch(struct vg_api_loop *l,
 {
     VG_LIST_FOREACH (n, &l->watches) {
         const struct vg_api_call *call = VG_CONTAINER_OF(n, struct vg_api_call, link);
-        const struct vg_watch_call *w = call->state;
         struct vg_api_watch_info info = {
             .call = call,
-            .kind = w->kind,
-            .predicate = vg_cache_watcher_predicate(w->w),
-            .events = w->events,
+            .kind = call->watch.kind,
+            .predicate = vg_cache_watcher_predicate(call->state),
+            .events = call->watch.events,
             .unsent = vg_http_unsent(call->x),
-            .rev = vg_cache_watcher_revision(w->w),
+            .rev = vg_cache_watcher_revision(call->state),
         };
         each(arg, &info);
     }

@@ -10,10 +10,9 @@
  *   unset, 0         false               what follows storage's revision, the cache's
  *   unset, 0         by a watch/ path    the state of any age, no end bookmark
  *
- * Once it has started, nothing of the request is kept but what is in struct vg_watch_call: head,
+ * Once it has started, nothing of the request is kept but what is in struct vg_api_watch: head,
  * arena and target go. What goes wrong before the stream is an answer; later it is an ERROR event
  * and the end. Thread: the call's loop. */
-#include "base/alloc.h"
 #include "status_int.h"
 #include "watch_int.h"
 
@@ -85,31 +84,28 @@ static void end_at_once(struct starting *s, const struct vg_api_status *status)
     call->op = NULL;
     if (open_stream(call) == 0) {
         if (status)
-            vg_watch_write_error(call, form_of(call), is_without_length(call), status);
+            vg_watch_write_error(call, status);
         vg_http_end(call->x);
     }
     vg_call_finish(call);
 }
 
-static struct vg_watch_call *watch_new(struct starting *s)
+static struct vg_api_watch watch_of(const struct starting *s)
 {
-    struct vg_watch_call *w = vg_new(struct vg_watch_call);
-    if (!w)
-        return NULL;
-    w->sink.ops = &vg_watch_sink_ops;
-    w->call = s->call;
-    w->kind = s->call->ask->target->kind;
-    w->after = s->rev;
-    w->form = form_of(s->call);
-    w->is_without_length = is_without_length(s->call);
-    w->is_table = s->call->ask->media.transform == VG_AS_TABLE;
-    w->is_v1beta1 = s->call->ask->media.is_v1beta1;
-    w->include = (uint8_t)s->include;
-    w->is_list = s->opts.send_initial == VG_TRI_TRUE;
-    w->scope = s->opts.is_name_pinned       ? VG_SCOPE_RESOURCE
-               : s->call->ask->target->ns.n ? VG_SCOPE_NAMESPACE
-                                            : VG_SCOPE_CLUSTER;
-    return w;
+    const struct vg_target *target = s->call->ask->target;
+    return (struct vg_api_watch){
+        .sink.ops = &vg_watch_sink_ops,
+        .kind = target->kind,
+        .form = form_of(s->call),
+        .is_without_length = is_without_length(s->call),
+        .is_table = s->call->ask->media.transform == VG_AS_TABLE,
+        .is_v1beta1 = s->call->ask->media.is_v1beta1,
+        .include = (uint8_t)s->include,
+        .is_list = s->opts.send_initial == VG_TRI_TRUE,
+        .scope = s->opts.is_name_pinned ? VG_SCOPE_RESOURCE
+                 : target->ns.n         ? VG_SCOPE_NAMESPACE
+                                        : VG_SCOPE_CLUSTER,
+    };
 }
 
 static uint64_t timeout_ms(struct starting *s)
@@ -122,12 +118,12 @@ static uint64_t timeout_ms(struct starting *s)
 }
 
 /* The watcher is there; its first frame comes on a later turn. */
-static void started(struct starting *s, struct vg_watch_call *w)
+static void started(struct starting *s, struct vg_cache_watcher *watcher)
 {
     struct vg_api_call *call = s->call;
-    bool is_settled = s->start != VG_WATCH_STATE || vg_kind_is(w->kind, VG_KIND_UNCACHED);
+    bool is_settled = s->start != VG_WATCH_STATE || vg_kind_is(call->watch.kind, VG_KIND_UNCACHED);
     vg_list_options_done(&s->opts);
-    call->state = w;
+    call->state = watcher;
     call->op = &vg_watch_op;
     vg_list_remove(&call->link);
     vg_list_push_back(&call->loop->watches, &call->link);
@@ -140,38 +136,32 @@ static void started(struct starting *s, struct vg_watch_call *w)
     call->ask->warnings = NULL;
     call->ask->n_warnings = 0;
     if (is_settled)
-        vg_watch_settle(w);
+        vg_watch_settle(call);
 }
 
 static void start(struct starting *s)
 {
     struct vg_api_call *call = s->call;
     struct vg_api_status status;
-    struct vg_watch_call *w = watch_new(s);
+    const struct vg_kind *kind = call->watch.kind;
+    struct vg_cache_watcher *watcher;
     vg_rev oldest = 0;
-    if (!w) {
-        vg_status_no_memory(&status);
-        refuse(s, &status);
-        return;
-    }
     struct vg_cache_watch_opts opts = {
-        .kind = vg_kind_index(w->kind),
+        .kind = vg_kind_index(kind),
         .predicate = s->opts.predicate,
         .start = s->start,
         .rev = s->rev,
         .with_bookmarks = s->opts.allow_bookmarks,
         .with_end_bookmark = s->with_end_bookmark,
         .timeout_ms = timeout_ms(s),
-        .form = w->form,
-        .sink = &w->sink,
+        .form = call->watch.form,
+        .sink = &call->watch.sink,
     };
-    int r = vg_cache_watch(call->loop->port, &opts, &w->w, &oldest);
+    int r = vg_cache_watch(call->loop->port, &opts, &watcher, &oldest);
     if (r == 0) {
-        started(s, w);
+        started(s, watcher);
         return;
     }
-    const struct vg_kind *kind = w->kind;
-    vg_free(w);
     if (r == VIGIL_E_COMPACTED) {
         vg_watch_say_expired(&call->ask->arena, kind, s->rev, oldest, &status);
         end_at_once(s, &status);
@@ -299,6 +289,7 @@ void vg_api_watch(struct vg_api_call *call)
         return;
     }
     bool waits = plan(s);
+    call->watch = watch_of(s);
     if (s->opts.timeout_s < 0)
         end_at_once(s, NULL);
     else if (waits)

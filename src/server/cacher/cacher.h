@@ -175,7 +175,7 @@ struct vg_cache_watch_opts {
     bool with_bookmarks;
     bool with_end_bookmark; /* after the state: k8s.io/initial-events-end */
     uint64_t timeout_ms;    /* 0 = none */
-    uint32_t form;          /* 0: the stored JSON; else as vg_cache_form_fn knows it */
+    uint8_t form;           /* 0: the stored JSON; else as vg_cache_form_fn knows it */
     struct vg_sink *sink;   /* outlives the watcher */
 };
 /* 0; VIGIL_E_BUSY: the cache is not ready; VIGIL_E_COMPACTED with *ret_oldest: the revision is too
@@ -188,9 +188,10 @@ void vg_cache_watcher_drained(struct vg_cache_watcher *w);
 void vg_cache_watcher_progress(struct vg_cache_watcher *w);
 /* The sink keeps so many bytes more (or fewer) of pinned blocks. */
 void vg_cache_watcher_pins(struct vg_cache_watcher *w, int64_t delta);
-/* Everything up to here has been looked at for it. */
+uint32_t vg_cache_watcher_pinned(const struct vg_cache_watcher *w);
 /* What it is about; borrowed. */
 const struct vg_obj_predicate *vg_cache_watcher_predicate(const struct vg_cache_watcher *w);
+/* Everything up to here has been looked at for it. */
 vg_rev vg_cache_watcher_revision(const struct vg_cache_watcher *w);
 /* The request is over; the sink is not called any more. Allowed inside write. */
 void vg_cache_watcher_stop(struct vg_cache_watcher *w);

@@ -247,19 +247,17 @@ struct vg_cache_watcher {
     const struct vg_obj_predicate *predicate; /* reference */
     struct vg_sink *sink;
     struct vg_port_kind *pk;
-    uint32_t form;
+    uint8_t form;
     uint8_t state;
-    bool is_full;
-    bool in_write;
-    bool with_bookmarks;
+    bool is_full : 1;
+    bool in_write : 1;
+    bool with_bookmarks : 1;
+    uint32_t pinned; /* bytes that its sink holds */
     /* The rest. */
     struct vg_list due;    /* in the wheel; ENDED: in port->ended */
     struct replay *replay; /* BEHIND */
-    vg_rev rev;            /* BEHIND: the last change that was looked at, (rev, sub) */
-    uint32_t sub;
-    uint32_t pinned;      /* bytes that its sink holds */
-    uint64_t deadline_ns; /* 0 = none */
-    uint64_t bookmark_ns; /* when the next one is due */
+    uint64_t deadline_ns;  /* 0 = none */
+    uint64_t bookmark_ns;  /* when the next one is due */
 };
 
 /* What became of telling a watcher about a change. */
@@ -292,7 +290,10 @@ uint64_t vg_watcher_next_due(const struct vg_cache_watcher *w);
 /* replay.c */
 VG_CHECK int vg_replay_start(struct vg_cache_watcher *w, const struct vg_cache_watch_opts *opts);
 void vg_replay_free(struct vg_cache_watcher *w);
-VG_CHECK int vg_replay_resume(struct vg_cache_watcher *w); /* from where it fell behind */
+/* From where it fell behind: all up to (rev, sub) has been looked at. */
+VG_CHECK int vg_replay_resume(struct vg_cache_watcher *w, vg_rev rev, uint32_t sub);
+/* BEHIND: up to here it has looked. Else where it began. */
+vg_rev vg_replay_revision(const struct vg_cache_watcher *w);
 /* Its sink took something, or became full; when that was last. BEHIND. */
 void vg_replay_progress(struct vg_cache_watcher *w);
 uint64_t vg_replay_progress_ns(const struct vg_cache_watcher *w);

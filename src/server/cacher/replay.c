@@ -74,8 +74,8 @@ static int start_state(struct vg_cache_watcher *w)
     w->replay->state = s;
     w->replay->kind = FROM_STATE;
     take_state(w, &s->snapshot, &w->next);
-    w->after = w->rev = s->snapshot.rev;
-    w->sub = UINT32_MAX;
+    w->after = w->replay->rev = s->snapshot.rev;
+    w->replay->sub = UINT32_MAX;
     vg_cache_walk_init(&s->walk, w->pk->port->c, w->pk->wc->index, &s->snapshot, w->predicate,
                        vg_slice(NULL, 0), &s->key_buf);
     return 0;
@@ -86,7 +86,7 @@ enum told vg_replay_finish_state(struct vg_cache_watcher *w, enum replay_kind th
     struct replay *r = w->replay;
     drop_state(r);
     r->kind = then;
-    return r->with_end_bookmark ? vg_watcher_bookmark(w, w->rev, true) : TOLD_OK;
+    return r->with_end_bookmark ? vg_watcher_bookmark(w, w->replay->rev, true) : TOLD_OK;
 }
 
 /* A form that another thread is encoding concerns changes alone: objects of a state have none. */
@@ -196,8 +196,8 @@ static void look_at(struct vg_cache_watcher *w, uint64_t seq, const struct vg_re
     const struct vg_tail_hold *h = &w->replay->hold;
     bool has_more = seq + 1 < h->end && vg_history_at(h->view, seq + 1)->rev == rec->rev;
     w->next = seq + 1;
-    w->rev = rec->rev;
-    w->sub = has_more ? rec->sub : UINT32_MAX;
+    w->replay->rev = rec->rev;
+    w->replay->sub = has_more ? rec->sub : UINT32_MAX;
 }
 
 /* A node's kubelet asks for its pods and nothing else: what its links lead to need not be asked. */
@@ -311,17 +311,27 @@ static int new_replay(struct vg_cache_watcher *w)
     return 0;
 }
 
-int vg_replay_resume(struct vg_cache_watcher *w)
+int vg_replay_resume(struct vg_cache_watcher *w, vg_rev rev, uint32_t sub)
 {
-    return new_replay(w);
+    int err = new_replay(w);
+    if (err < 0)
+        return err;
+    w->replay->rev = rev;
+    w->replay->sub = sub;
+    return 0;
+}
+
+vg_rev vg_replay_revision(const struct vg_cache_watcher *w)
+{
+    return w->replay ? w->replay->rev : w->after;
 }
 
 /* What follows a revision, of a kind with a cache. */
 static void start_after(struct vg_cache_watcher *w, vg_rev rev)
 {
     struct vg_tail_hold h = vg_watch_cache_hold(w->pk->wc);
-    w->after = w->rev = rev;
-    w->sub = UINT32_MAX;
+    w->after = w->replay->rev = rev;
+    w->replay->sub = UINT32_MAX;
     if (rev >= h.view->oldest_rev) {
         w->next = vg_history_after(h.view, h.end, rev);
     } else {
@@ -346,8 +356,8 @@ int vg_replay_start(struct vg_cache_watcher *w, const struct vg_cache_watch_opts
         vg_rev rev =
             opts->start == VG_WATCH_AFTER ? opts->rev : vg_storage_revision(c->opts.storage);
         if (is_uncached) {
-            w->after = w->rev = rev;
-            w->sub = UINT32_MAX;
+            w->after = w->replay->rev = rev;
+            w->replay->sub = UINT32_MAX;
             w->replay->kind = FROM_STORAGE;
         } else {
             start_after(w, rev);

@@ -33,6 +33,8 @@ struct storage_source {
 /* Whoever comes back has one of these, and thousands come at once: what only some need is apart. */
 struct replay {
     enum replay_kind kind;
+    uint32_t sub; /* the last change that was looked at is (rev, sub) */
+    vg_rev rev;
     uint64_t progress_ns; /* when the sink last took a byte */
     bool with_end_bookmark;
     bool use_links;

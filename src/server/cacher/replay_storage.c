@@ -61,7 +61,8 @@ static int open_source(struct vg_cache_watcher *w, struct storage_source **ret_s
 
 static bool is_behind_us(const struct vg_cache_watcher *w, const struct vg_rec *rec)
 {
-    return rec->rev < w->rev || (rec->rev == w->rev && rec->sub <= w->sub) || rec->rev <= w->after;
+    return rec->rev < w->replay->rev ||
+           (rec->rev == w->replay->rev && rec->sub <= w->replay->sub) || rec->rev <= w->after;
 }
 
 /* As the feed sees it: what has no header was never there. */
@@ -90,8 +91,8 @@ static enum told tell_pending(struct vg_cache_watcher *w)
         if (told == TOLD_ENDED || told == TOLD_AGAIN)
             return told; /* ended: s may be gone with the watcher's replay */
         if (is_new) {    /* what was told before must not move the position back */
-            w->rev = e.rec->rev;
-            w->sub = e.rec->sub;
+            w->replay->rev = e.rec->rev;
+            w->replay->sub = e.rec->sub;
         }
         vg_rec_unref(s->pending[s->pending_at].rec);
         vg_rec_unref(s->pending[s->pending_at].prev);
@@ -100,8 +101,8 @@ static enum told tell_pending(struct vg_cache_watcher *w)
             return told;
     }
     s->n_pending = s->pending_at = 0;
-    w->rev = VG_MAX(w->rev, s->pending_rev);
-    w->sub = UINT32_MAX;
+    w->replay->rev = VG_MAX(w->replay->rev, s->pending_rev);
+    w->replay->sub = UINT32_MAX;
     return TOLD_OK;
 }
 
@@ -112,10 +113,10 @@ static bool join_tail(struct vg_cache_watcher *w)
     if (w->pk->wc->kind->is_uncached)
         return false;
     struct vg_tail_hold h = vg_watch_cache_hold(w->pk->wc);
-    bool can_join = w->rev >= h.view->oldest_rev;
+    bool can_join = w->replay->rev >= h.view->oldest_rev;
     if (can_join) {
-        w->next = vg_history_after(h.view, h.end, w->rev);
-        w->after = VG_MAX(w->after, w->rev); /* storage may be ahead of the cache */
+        w->next = vg_history_after(h.view, h.end, w->replay->rev);
+        w->after = VG_MAX(w->after, w->replay->rev); /* storage may be ahead of the cache */
     }
     vg_history_view_unref(h.view);
     if (!can_join)
@@ -188,7 +189,7 @@ int vg_replay_start_storage(struct vg_cache_watcher *w)
                  .start = vg_obj_key_slice(&s->keys.start),
                  .end = vg_obj_key_slice(&s->keys.end)},
         /* Its last revision may be half told: begin with it, and skip what is behind us. */
-        .from = w->sub == UINT32_MAX ? w->rev + 1 : w->rev,
+        .from = w->replay->sub == UINT32_MAX ? w->replay->rev + 1 : w->replay->rev,
         .batch_max = STORAGE_BATCH,
         .progress = true,
         .on_batch = on_batch,
@@ -232,8 +233,8 @@ static void on_page(struct vg_store_req *req)
                        req->compact_rev);
         return;
     }
-    s->w->rev = s->w->after = req->rev;
-    s->w->sub = UINT32_MAX;
+    s->w->replay->rev = s->w->after = req->rev;
+    s->w->replay->sub = UINT32_MAX;
     s->list_at = 0;
     vg_watcher_queue(s->w);
 }
@@ -269,7 +270,7 @@ static bool finish_page(struct vg_cache_watcher *w)
     int err = 0;
     if (more)
         err = vg_obj_key_next(vg_rec_key(s->list.recs[s->list.n_recs - 1]), &s->keys.start);
-    vg_rev at = w->rev;
+    vg_rev at = w->replay->rev;
     vg_range_done(&s->list);
     if (err == 0 && more)
         err = next_page(w, at);

@@ -9,7 +9,7 @@
  *
  * Invariants:
  *   V1 LIVE: it is in exactly one ring of the interest index, the narrowest; BEHIND: in none.
- *   V2 every change up to (rev, sub), or below `next`, has been looked at; none above.
+ *   V2 every change up to the replay's (rev, sub), or below `next`, has been looked at; none above.
  *   V3 while its sink is full nothing is written to it. */
 #include <errno.h>
 
@@ -112,12 +112,12 @@ static void wait_for_sink(struct vg_cache_watcher *w)
     vg_port_schedule(w);
 }
 
-/* LIVE before, and the position is known. */
-static void go_behind(struct vg_cache_watcher *w)
+/* LIVE before; all up to (rev, sub) has been looked at. */
+static void go_behind(struct vg_cache_watcher *w, vg_rev rev, uint32_t sub)
 {
     vg_watcher_leave_live(w);
     w->state = WATCHER_BEHIND;
-    if (vg_replay_resume(w) < 0)
+    if (vg_replay_resume(w, rev, sub) < 0)
         vg_watcher_end(w, VG_END_INTERNAL, 0);
     else if (w->is_full)
         wait_for_sink(w);
@@ -131,11 +131,11 @@ void vg_watcher_fall_behind(struct vg_cache_watcher *w, const struct vg_cache_ev
     const struct vg_rec *rec = at->change->rec;
     w->next = at->seq + is_told;
     /* Untold: everything before this change has been looked at, the change itself has not. */
-    w->rev = is_told ? rec->rev : rec->sub ? rec->rev : rec->rev - 1;
-    w->sub = is_told ? rec->sub : rec->sub ? rec->sub - 1 : UINT32_MAX;
+    vg_rev rev = is_told ? rec->rev : rec->sub ? rec->rev : rec->rev - 1;
+    uint32_t sub = is_told ? rec->sub : rec->sub ? rec->sub - 1 : UINT32_MAX;
     if (is_told && at->ends_rev)
-        w->sub = UINT32_MAX; /* the whole revision, which may then be compacted */
-    go_behind(w);
+        sub = UINT32_MAX; /* the whole revision, which may then be compacted */
+    go_behind(w, rev, sub);
 }
 
 /* ---- delivering ---- */
@@ -248,6 +248,11 @@ void vg_cache_watcher_pins(struct vg_cache_watcher *w, int64_t delta)
     atomic_fetch_add(&w->pk->port->c->pinned, delta);
 }
 
+uint32_t vg_cache_watcher_pinned(const struct vg_cache_watcher *w)
+{
+    return w->pinned;
+}
+
 const struct vg_obj_predicate *vg_cache_watcher_predicate(const struct vg_cache_watcher *w)
 {
     return w->predicate;
@@ -255,7 +260,7 @@ const struct vg_obj_predicate *vg_cache_watcher_predicate(const struct vg_cache_
 
 vg_rev vg_cache_watcher_revision(const struct vg_cache_watcher *w)
 {
-    return w->state == WATCHER_LIVE ? w->pk->port->seen : w->rev;
+    return w->state == WATCHER_LIVE ? w->pk->port->seen : vg_replay_revision(w);
 }
 
 void vg_cache_watcher_drained(struct vg_cache_watcher *w)
@@ -307,9 +312,7 @@ static void send_bookmark(struct vg_cache_watcher *w)
         return;
     if (vg_watcher_bookmark(w, rev, false) == TOLD_FULL) {
         w->next = VG_MAX(w->next, w->pk->dispatched);
-        w->rev = rev;
-        w->sub = UINT32_MAX;
-        go_behind(w);
+        go_behind(w, rev, UINT32_MAX);
     }
 }
 

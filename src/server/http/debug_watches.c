@@ -59,6 +59,7 @@ static void write_watch(void *arg, const struct vg_api_watch_info *info)
     struct part *p = arg;
     const struct vg_api_call *call = info->call;
     struct vg_json_writer w;
+    char id[VG_AUDIT_ID_SIZE];
     if (p->err < 0)
         return;
     uint64_t now = vg_clock_mono_ns(p->l->gate->clock);
@@ -68,7 +69,7 @@ static void write_watch(void *arg, const struct vg_api_watch_info *info)
     vg_json_put_member(&w, "user", call->user ? call->user->name : VG_SLICE_LIT(""));
     vg_json_put_member(&w, "resource", vg_slice_str(vg_kind_qualified(info->kind)));
     int r = put_selection(&w, info->predicate);
-    vg_json_put_member(&w, "auditID", vg_slice_str(call->audit_id));
+    vg_json_put_member(&w, "auditID", vg_slice_str(vg_api_audit_id(call, id)));
     vg_json_put_member(&w, "peer", vg_slice_str(vg_http_peer(call->x)->address));
     put_uint(&w, "seconds", now > call->started_ns ? (now - call->started_ns) / VG_NS_PER_S : 0);
     put_uint(&w, "resourceVersion", info->rev);

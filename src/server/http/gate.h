@@ -35,6 +35,8 @@ struct vg_gate_opts {
     uint64_t slow_ms;                    /* requests slower than this are logged; 0 = 500 */
 };
 VG_CHECK int vg_gate_new(const struct vg_gate_opts *opts, struct vg_gate **ret_gate);
+/* For vg_api_opts: the gate makes the calls. */
+extern const struct vg_api_call_ops vg_gate_call_ops;
 void vg_gate_free(struct vg_gate *g); /* every loop is closed */
 const struct vg_http_handler *vg_gate_handler(struct vg_gate *g);
 

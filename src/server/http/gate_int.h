@@ -63,6 +63,7 @@ struct vg_request {
     bool is_held : 1;    /* a debug request waits for other loops */
     bool is_done : 1;
     bool is_closed : 1;
+    char given_id[]; /* the audit id, if the client chose it */
 };
 
 /* NULL: a watch that runs. */

@@ -21,28 +21,28 @@ static struct vg_gate_loop *loop_of(struct vg_gate *g, const struct vg_http_exch
 
 /* ---- birth and death ---- */
 
-/* A client's own id is kept, so that its logs and ours can be read together. */
-static void choose_audit_id(struct vg_request *q, struct vg_slice given)
+/* A client's own audit id is kept, so that its logs and ours can be read together; or nothing. */
+static struct vg_slice given_audit_id(const struct vg_http_exchange *x)
 {
-    char *id = q->call.audit_id;
+    struct vg_slice given = vg_http_field(x, "audit-id");
     size_t n = 0;
     while (n < given.n && given.p[n] > ' ' && given.p[n] < 0x7f)
         n++;
-    if (n > 0 && n == given.n && n < sizeof q->call.audit_id) {
-        memcpy(id, given.p, n);
+    return n == given.n && n < VG_AUDIT_ID_SIZE ? given : vg_slice(NULL, 0);
+}
+
+static void set_audit_id(struct vg_request *q, struct vg_slice given)
+{
+    uint8_t *id = q->call.audit.uuid;
+    if (given.n > 0) {
+        memcpy(q->given_id, given.p, given.n);
+        q->call.audit.given = q->given_id;
+        q->call.has_given_id = true;
         return;
     }
-    static const char hex[] = "0123456789abcdef";
-    unsigned char bytes[16];
-    vg_rng_bytes(&q->l->rng, bytes, sizeof bytes);
-    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40);
-    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            *id++ = '-';
-        *id++ = hex[bytes[i] >> 4];
-        *id++ = hex[bytes[i] & 15];
-    }
+    vg_rng_bytes(&q->l->rng, id, sizeof q->call.audit.uuid);
+    id[6] = (uint8_t)((id[6] & 0x0f) | 0x40);
+    id[8] = (uint8_t)((id[8] & 0x3f) | 0x80);
 }
 
 static struct vg_request_text *text_new(struct vg_slice raw)
@@ -120,13 +120,14 @@ static void on_settled(struct vg_api_call *call)
     text_free(q);
 }
 
-static const struct vg_api_call_ops call_ops = {
+const struct vg_api_call_ops vg_gate_call_ops = {
     .done = on_done, .settled = on_settled, .access = &vg_request_access};
 
 static struct vg_request *request_new(struct vg_gate_loop *l, struct vg_http_exchange *x)
 {
     const struct vg_http_request *r = vg_http_request(x);
-    struct vg_request *q = vg_new(struct vg_request);
+    struct vg_slice given = given_audit_id(x);
+    struct vg_request *q = vg_calloc(1, sizeof *q + (given.n ? given.n + 1 : 0));
     struct vg_request_text *text = q ? text_new(r->target) : NULL;
     if (!text) {
         vg_free(q);
@@ -138,8 +139,7 @@ static struct vg_request *request_new(struct vg_gate_loop *l, struct vg_http_exc
     q->call.loop = l->api;
     q->call.ask = &text->ask;
     q->call.started_ns = vg_clock_mono_ns(l->gate->clock);
-    q->call.ops = &call_ops;
-    choose_audit_id(q, vg_http_field(x, "audit-id"));
+    set_audit_id(q, given);
     l->n_requests++;
     return q;
 }
@@ -220,6 +220,7 @@ static void log_request(struct vg_request *q, int code, uint64_t now)
     struct vg_slice what = text ? text->raw : vg_slice_str(kind ? kind->resource : "");
     uint64_t complete_ns = text ? text->complete_ns : 0;
     uint64_t first_byte_ns = text ? text->first_byte_ns : 0;
+    char id[VG_AUDIT_ID_SIZE];
     struct vg_slice user = q->call.user ? q->call.user->name : VG_SLICE_LIT("");
     vg_log_write(g->log, level, is_slow ? "slow_request" : "request",
                  "verb=%.*s target=%.*s code=%d user=%.*s peer=%s ms=%.1f body_ms=%.1f "
@@ -227,7 +228,7 @@ static void log_request(struct vg_request *q, int code, uint64_t now)
                  VG_SLICE_ARG(verb), VG_SLICE_ARG(what), code, VG_SLICE_ARG(user),
                  vg_http_peer(q->call.x)->address, ms, ms_between(q->call.started_ns, complete_ns),
                  ms_between(complete_ns, first_byte_ns), ms_between(first_byte_ns, now),
-                 q->call.bytes_out, q->call.audit_id);
+                 q->call.bytes_out, vg_api_audit_id(&q->call, id));
 }
 
 /* 499, as others say it too: the client went away before there was an answer. */

@@ -160,7 +160,8 @@ static int open_api(struct vg_daemon *d)
                             .request_timeout_ms = c->request_timeout_ms,
                             .min_request_timeout_s = c->min_request_timeout_s,
                             .event_ttl_ms = c->event_ttl_ms,
-                            .body_max = c->max_body_bytes};
+                            .body_max = c->max_body_bytes,
+                            .call_ops = &vg_gate_call_ops};
     return vg_api_new(&o, &d->api);
 }
 
