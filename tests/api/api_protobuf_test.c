@@ -293,6 +293,35 @@ static void errors_of_watches_are_frames(void **state)
     vg_stream_close(&s);
 }
 
+/* A store that an older server wrote, or someone else, may hold what no table describes. It is told
+ * as an error that says so, to whoever asks for protobuf; JSON shows it as it is. */
+static void what_cannot_be_encoded_is_an_error(void **state)
+{
+    (void)state;
+    struct vg_stream s;
+    make_configs(2, 10);
+    vg_adrv_put(&d, "", "configmaps", "default", "odd",
+                "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"odd\","
+                "\"namespace\":\"default\"},\"data\":[1]}");
+    get(CONFIGS "/odd", ACCEPT);
+    expect_status(500);
+    assert_non_null(strstr(json.p, "\"reason\":\"InternalError\""));
+    get(CONFIGS, ACCEPT);
+    expect_status(500);
+    assert_non_null(strstr(json.p, "cannot be encoded"));
+    get(CONFIGS "?limit=1", ACCEPT); /* not on this page */
+    expect_status(200);
+    ask("GET", CONFIGS "/odd", "", none);
+    expect_status(200);
+    vg_stream_open(&d, CONFIGS "?watch=1", ACCEPT, &s);
+    assert_int_equal(s.status, 200);
+    (void)next(&s, "ADDED");
+    (void)next(&s, "ADDED");
+    (void)next(&s, "ERROR");
+    assert_non_null(strstr(json.p, "\"code\":500"));
+    vg_stream_close(&s);
+}
+
 /* ---- bodies ---- */
 
 static void tell(const char *method, const char *target, const char *text)
@@ -404,6 +433,7 @@ int main(int argc, char **argv)
         TEST(watches_have_frames_of_what_get_says),
         TEST(a_web_socket_has_events_without_their_length),
         TEST(errors_of_watches_are_frames),
+        TEST(what_cannot_be_encoded_is_an_error),
         TEST(bodies_are_read),
         TEST(a_pod_is_bound_evicted_and_shown),
         TEST(a_scale_is_shown_and_put),

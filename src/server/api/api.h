@@ -73,6 +73,11 @@ struct vg_api_user {
 
 /* What is asked for, and what finding the answer takes. Apart from the call, since a watch lives on
  * for long without it. Made by server/http, which zeroes it and fills the first part. */
+/* 128 MiB: what a request may take for itself, and a write for one try. Real objects need ten times
+ * their bytes; a list of a million `{}` is 3 MB, and would be half a GB with all that belongs
+ * there. Beyond, memory is short, and 500 the answer. */
+#define VG_API_ARENA_MAX ((size_t)128 << 20)
+
 struct vg_api_ask {
     struct vg_target *target;
     struct vg_arena arena; /* initialised by the maker, who frees it with the ask */

@@ -221,6 +221,7 @@ static enum vg_verdict try_once(struct vg_change *c)
     vg_arena_done(&c->scratch);
     c->scratch = *kept;
     c->scratch.first = SCRATCH_FIRST;
+    c->scratch.max = VG_API_ARENA_MAX;
     vg_arena_init(kept, 0, 0);
     enum vg_verdict verdict = c->make(c);
     if (verdict != VG_CHANGE_PUT && verdict != VG_CHANGE_DELETE)

@@ -68,7 +68,10 @@ static void refuse_err(struct vg_lister *l, int err, const char *message)
 
 void vg_list_fail(struct vg_lister *l, int err)
 {
-    refuse_err(l, err, NULL);
+    if (err == -ENOMEM)
+        refuse_err(l, err, NULL);
+    else
+        refuse_err(l, VIGIL_E_INTERNAL, "an object cannot be encoded");
 }
 
 /* ---- storage ---- */

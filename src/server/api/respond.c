@@ -278,6 +278,15 @@ static void give_up(struct vg_api_call *call)
     vg_call_finish(call); /* aborts what was not answered */
 }
 
+/* What is stored cannot be shown as it was asked for. */
+static void fail(struct vg_api_call *call, int err)
+{
+    struct vg_api_status status;
+    vg_status_from_err(&call->ask->arena, &status, err == -ENOMEM ? err : VIGIL_E_INTERNAL,
+                       "the object cannot be encoded");
+    vg_respond_status(call, &status);
+}
+
 static int relook(const struct vg_media *m, struct vg_slice json, struct vg_buf *out)
 {
     if (m->type == VG_MEDIA_PROTOBUF)
@@ -293,8 +302,9 @@ static int relook(const struct vg_media *m, struct vg_slice json, struct vg_buf 
                : vg_json_write(out, root, VG_JSON_INDENT | VG_JSON_ESCAPE_HTML);
 }
 
-static void respond_json(struct vg_api_call *call, struct vg_head_opts *opts,
-                         struct vg_buf *take_json)
+/* Negative, and nothing was said: it cannot look like that. */
+VG_CHECK static int respond_json(struct vg_api_call *call, struct vg_head_opts *opts,
+                                 struct vg_buf *take_json)
 {
     const struct vg_media *m = &call->ask->media;
     int r;
@@ -307,18 +317,19 @@ static void respond_json(struct vg_api_call *call, struct vg_head_opts *opts,
     } else {
         r = vg_buf_append_byte(take_json, '\n');
     }
-    if (r < 0) {
+    if (r < 0)
         vg_buf_done(take_json);
-        give_up(call);
-    } else {
+    else
         send_buf(call, opts, take_json);
-    }
+    return r;
 }
 
 void vg_respond_json(struct vg_api_call *call, int code, struct vg_buf *take_json)
 {
     struct vg_head_opts opts = {.code = code};
-    respond_json(call, &opts, take_json);
+    int r = respond_json(call, &opts, take_json);
+    if (r < 0)
+        fail(call, r);
 }
 
 static void respond_status(struct vg_api_call *call, const struct vg_api_status *status,
@@ -332,7 +343,8 @@ static void respond_status(struct vg_api_call *call, const struct vg_api_status 
         give_up(call);
         return;
     }
-    respond_json(call, &opts, &json);
+    if (respond_json(call, &opts, &json) < 0)
+        give_up(call);
 }
 
 void vg_respond_status(struct vg_api_call *call, const struct vg_api_status *status)
@@ -428,8 +440,9 @@ static void cut(const struct vg_media *m, struct vg_obj_splice *s, const struct 
 static void respond_spliced(struct vg_api_call *call, int code, const struct vg_obj_splice *s)
 {
     struct vg_buf json = {0};
-    if (vg_obj_splice_append(&json, s) < 0)
-        give_up(call);
+    int r = vg_obj_splice_append(&json, s);
+    if (r < 0)
+        fail(call, r);
     else if (call->ask->media.transform == VG_AS_TABLE)
         vg_respond_table(call, code, &json);
     else
@@ -440,12 +453,13 @@ static void respond_protobuf(struct vg_api_call *call, int code, struct vg_slice
 {
     struct vg_buf body = {0};
     struct vg_head_opts opts = {.code = code, .content_type = VG_PROTOBUF_TYPE};
-    if (vg_protobuf_of_value(value, rev, vg_media_protobuf_as(&call->ask->media), &body) == 0) {
+    int r = vg_protobuf_of_value(value, rev, vg_media_protobuf_as(&call->ask->media), &body);
+    if (r == 0) {
         send_buf(call, &opts, &body);
         return;
     }
     vg_buf_done(&body);
-    give_up(call);
+    fail(call, r);
 }
 
 static void respond_rec(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
@@ -482,15 +496,13 @@ static const struct vg_kind *other_version(const struct vg_api_call *call)
 
 void vg_respond_object(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
 {
-    struct vg_rec *own;
-    if (!other_version(call)) {
-        respond_rec(call, code, rec, rev);
-    } else if (vg_version_rec(other_version(call), rec, &own) == 0) {
-        respond_rec(call, code, own, rev);
-        vg_rec_unref(own);
-    } else {
-        give_up(call);
-    }
+    struct vg_rec *own = NULL;
+    int r = other_version(call) ? vg_version_rec(other_version(call), rec, &own) : 0;
+    if (r == 0)
+        respond_rec(call, code, own ? own : rec, rev);
+    else
+        fail(call, r);
+    vg_rec_unref(own);
 }
 
 static void respond_value(struct vg_api_call *call, int code, const struct vg_obj_sealed *sealed,
@@ -516,10 +528,10 @@ void vg_respond_sealed(struct vg_api_call *call, int code, const struct vg_obj_s
 {
     VG_AUTO(obj_sealed) own;
     vg_obj_sealed_init(&own);
-    if (!other_version(call))
-        respond_value(call, code, sealed, rev);
-    else if (vg_version_seal(other_version(call), vg_buf_slice(&sealed->value), &own) == 0)
-        respond_value(call, code, &own, rev);
+    const struct vg_kind *other = other_version(call);
+    int r = other ? vg_version_seal(other, vg_buf_slice(&sealed->value), &own) : 0;
+    if (r == 0)
+        respond_value(call, code, other ? &own : sealed, rev);
     else
-        give_up(call);
+        fail(call, r);
 }

@@ -51,7 +51,7 @@ static struct vg_request_text *text_new(struct vg_slice raw)
     if (!t)
         return NULL;
     t->ask = (struct vg_api_ask){.target = &t->target};
-    vg_arena_init(&t->ask.arena, 0, 0);
+    vg_arena_init(&t->ask.arena, 0, VG_API_ARENA_MAX);
     memset(&t->target, 0, sizeof t->target);
     t->complete_ns = t->first_byte_ns = 0;
     memcpy(t->bytes, raw.p, raw.n);

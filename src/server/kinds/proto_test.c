@@ -246,6 +246,35 @@ static void keys_in_any_order_give_the_same_bytes(void **state)
     vg_assert_slice_equal(vg_buf_slice(&a), vg_buf_slice(&b));
 }
 
+/* Each level begun anew for itself would be two to the power of their number. */
+static void keys_out_of_order_are_read_twice_and_not_more(void **state)
+{
+    (void)state;
+    const struct vg_schema_type *t = type_of("apiextensions.k8s.io", "JSONSchemaProps");
+    VG_AUTO(buf) sorted = {0};
+    VG_AUTO(buf) shuffled = {0};
+    VG_AUTO(buf) a = {0};
+    VG_AUTO(buf) b = {0};
+    for (unsigned i = 0; i < 150; i++) {
+        quoted(&sorted, "{'description':'d','not':");
+        quoted(&shuffled, "{'not':");
+    }
+    quoted(&sorted, "{}");
+    quoted(&shuffled, "{}");
+    for (unsigned i = 0; i < 150; i++) {
+        quoted(&sorted, "}");
+        quoted(&shuffled, ",'description':'d'}");
+    }
+    VG_AUTO(proto_encoder) e = {0};
+    uint64_t n = 0;
+    struct vg_slice none = {0};
+    assert_int_equal(vg_proto_encode(&e, t, vg_buf_slice(&sorted), none, &a), 0);
+    assert_int_equal(vg_proto_encode(&e, t, vg_buf_slice(&shuffled), none, &b), 0);
+    vg_assert_slice_equal(vg_buf_slice(&a), vg_buf_slice(&b));
+    assert_int_equal(vg_proto_size(&e, t, vg_buf_slice(&shuffled), none, &n), 0);
+    assert_int_equal(n, b.n);
+}
+
 static void texts_are_unescaped(void **state)
 {
     (void)state;
@@ -442,6 +471,7 @@ int main(void)
         cmocka_unit_test(times_quantities_and_bytes_are_canonical),
         cmocka_unit_test(deep_messages_are_refused),
         cmocka_unit_test(keys_in_any_order_give_the_same_bytes),
+        cmocka_unit_test(keys_out_of_order_are_read_twice_and_not_more),
         cmocka_unit_test(texts_are_unescaped),
         cmocka_unit_test(null_is_nothing),
         cmocka_unit_test(the_revision_goes_into_the_objects_own_metadata),

@@ -59,6 +59,8 @@ void vg_field_note_v(struct vg_field_errors *e, const char *reason, const char *
     VG_AUTO(buf) detail = {0};
     if (vg_field_errors_is_full(e))
         return;
+    if (value.n > VG_FIELD_VALUE_MAX)
+        value = VG_FIELD_VALUE_LONG;
     int r = vg_buf_printf(&head, "%s%s%.*s", type, value.p ? ": " : "", VG_SLICE_ARG(value));
     if (r == 0 && fmt)
         r = vg_buf_vprintf(&detail, fmt, ap);

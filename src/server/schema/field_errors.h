@@ -25,6 +25,10 @@ struct vg_field_errors {
 /* 4 MiB of messages, and the one that gets there: a message can show a body of 3 MiB, a Status has
  * it twice. */
 #define VG_FIELD_ERRORS_BYTES_MAX ((size_t)4 << 20)
+/* 1 MiB of a value is shown in a message; of more, "..." alone: with all that belongs there, `{}`
+ * can be hundreds of bytes. */
+#define VG_FIELD_VALUE_MAX ((size_t)1 << 20)
+#define VG_FIELD_VALUE_LONG VG_SLICE_LIT("\"...\"")
 /* No more are taken: whoever would make a long text for one asks first. */
 static inline bool vg_field_errors_is_full(const struct vg_field_errors *e)
 {

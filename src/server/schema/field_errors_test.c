@@ -34,11 +34,30 @@ static void few_that_show_much_fill_it_too(void **state)
     assert_non_null(text);
     memset(text, 'x', n);
     for (size_t i = 0; i < 100; i++)
-        vg_field_invalid(&e, "spec", vg_slice(text, n), "must be less");
+        vg_field_invalid(&e, "spec", VG_SLICE_LIT("1"), "%.*s", (int)n, text);
     assert_true(vg_field_errors_is_full(&e));
     assert_false(e.failed);
     assert_int_equal(e.n, 2);
     assert_true(a.used < 8 * n);
+    vg_free(text);
+    vg_arena_done(&a);
+}
+
+static void a_long_value_is_not_shown(void **state)
+{
+    (void)state;
+    struct vg_arena a;
+    vg_arena_init(&a, 0, 0);
+    struct vg_field_errors e = {.arena = &a};
+    size_t n = VG_FIELD_VALUE_MAX + 1;
+    char *text = vg_calloc(1, n);
+    assert_non_null(text);
+    memset(text, '7', n);
+    vg_field_invalid(&e, "spec", vg_slice(text, n - 1), "must be less");
+    vg_field_invalid(&e, "spec", vg_slice(text, n), "must be less");
+    assert_int_equal(e.n, 2);
+    assert_true(e.v[0].message.n > n);
+    vg_assert_slice_equal(e.v[1].message, VG_SLICE_LIT("Invalid value: \"...\": must be less"));
     vg_free(text);
     vg_arena_done(&a);
 }
@@ -56,7 +75,7 @@ static void what_is_cut_makes_room(void **state)
     memset(text, 'x', n);
     vg_field_required(&e, "metadata.name", "%s", "");
     for (size_t i = 0; i < 3; i++)
-        vg_field_invalid(&e, "spec", vg_slice(text, n), "must be less");
+        vg_field_invalid(&e, "spec", VG_SLICE_LIT("1"), "%.*s", (int)n, text);
     assert_true(vg_field_errors_is_full(&e));
     vg_field_errors_cut(&e, 1);
     assert_false(vg_field_errors_is_full(&e));
@@ -71,6 +90,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_no_more_than_a_person_reads),
         cmocka_unit_test(few_that_show_much_fill_it_too),
+        cmocka_unit_test(a_long_value_is_not_shown),
         cmocka_unit_test(what_is_cut_makes_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

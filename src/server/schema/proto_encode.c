@@ -2,6 +2,8 @@
  * A type whose numbers rise in the order of its keys is written as it is read. Of others the
  * pieces are written as they come, and at the end of the object put into their places. Lengths
  * are kept one byte free and make room when they need more. */
+#include <limits.h>
+
 #include "proto_encode_int.h"
 
 /* ---- fields ---- */
@@ -93,7 +95,12 @@ static inline int put_absent_until(struct vg_proto_encode *e, const struct vg_sc
     return r;
 }
 
-/* 0; 1: a key stands before one that it should follow. */
+/* A key stands before one that it should follow. All is begun anew then, and no object is tried in
+ * this way again: to begin only the innermost one anew, and then the next, and so on, would take
+ * twice as long with every level. */
+#define SHUFFLED INT_MIN
+
+/* 0, SHUFFLED, errors. */
 static int put_straight(struct vg_proto_encode *e, const struct vg_schema_type *t)
 {
     unsigned next = 0;
@@ -106,7 +113,7 @@ static int put_straight(struct vg_proto_encode *e, const struct vg_schema_type *
             r = vg_proto_skip_value(e);
         } else {
             if (VG_UNLIKELY((unsigned)i < next))
-                return 1;
+                return SHUFFLED;
             r = put_absent_until(e, t, next, (unsigned)i);
             if (r == 0)
                 r = put_field(e, t, (unsigned)i);
@@ -263,20 +270,15 @@ int vg_proto_put_object(struct vg_proto_encode *e, const struct vg_schema_type *
     if (t->n > VG_PROTO_FIELDS_MAX)
         return VIGIL_E_INTERNAL;
     e->depth++;
-    int r = 1;
-    if (t->is_straight) {
-        const char *from = e->p;
+    int r;
+    if (t->is_straight && !e->is_shuffled) {
         size_t at = vg_proto_begin(&e->out);
         r = put_straight(e, t);
         if (r == 0)
             r = vg_proto_end(&e->out, at);
-        if (r > 0) {
-            e->p = from;
-            e->out.o = e->out.buf->p + at;
-        }
-    }
-    if (r > 0)
+    } else {
         r = put_disordered(e, t, true);
+    }
     e->depth--;
     return r;
 }
@@ -292,13 +294,15 @@ const struct vg_schema_field *vg_proto_find_revision(const struct vg_schema_type
 
 static int put_root(struct vg_proto_encode *e, const struct vg_schema_type *t)
 {
-    e->depth = 1;
     const char *from = e->p;
     size_t at = vg_proto_sink_at(&e->out);
-    int r = t->is_straight ? put_straight(e, t) : 1;
-    if (r > 0) {
+    e->depth = 1;
+    int r = t->is_straight ? put_straight(e, t) : put_disordered(e, t, false);
+    if (r == SHUFFLED) {
         e->p = from;
         e->out.o = e->out.buf->p + at;
+        e->depth = 1;
+        e->is_shuffled = true;
         r = put_disordered(e, t, false);
     }
     if (r == 0 && e->p != e->end)

@@ -13,6 +13,7 @@ struct vg_proto_encode {
     const struct vg_schema_field *in_revision; /* the field that gets `revision` when absent */
     struct vg_slice revision;
     unsigned depth;
+    bool is_shuffled; /* keys are not in the order of the tables: nothing is written straight */
 };
 
 /* e->p is at a value: '\0' at the end of the text. */

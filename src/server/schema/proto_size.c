@@ -220,8 +220,11 @@ static int size_object(struct vg_proto_encode *e, const struct vg_schema_type *t
 int vg_proto_size(struct vg_proto_encoder *encoder, const struct vg_schema_type *type,
                   struct vg_slice json, struct vg_slice revision, uint64_t *ret)
 {
-    struct vg_proto_encode e = {
-        .p = json.p, .end = json.p + json.n, .order = &encoder->order, .revision = revision};
+    struct vg_proto_encode e = {.p = json.p,
+                                .end = json.p + json.n,
+                                .order = &encoder->order,
+                                .revision = revision,
+                                .is_shuffled = true}; /* what is written is begun once */
     if (revision.n)
         e.in_revision = vg_proto_find_revision(type);
     vg_buf_clear(&encoder->spare);

@@ -79,8 +79,11 @@ static struct vg_slice shown(struct vg_check *c, struct vg_buf *b, const struct 
     static const struct vg_json null;
     if (vg_field_errors_is_full(c->errors))
         return VG_SLICE_LIT("null");
-    if (vg_json_write(b, v ? v : &null, 0) < 0)
-        c->errors->failed = true;
+    b->max = VG_FIELD_VALUE_MAX;
+    int r = vg_json_write(b, v ? v : &null, 0);
+    if (r == VIGIL_E_TOO_LARGE)
+        return VG_FIELD_VALUE_LONG;
+    c->errors->failed |= r < 0;
     return vg_buf_slice(b);
 }
 

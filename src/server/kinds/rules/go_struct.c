@@ -247,20 +247,16 @@ static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const s
     return r < 0 ? r : vg_buf_append_byte(b, '}');
 }
 
-/* 1 MiB: what a message shows. `{}` becomes hundreds of bytes here, and a body can have a million
- * of them. */
-#define TEXT_MAX ((size_t)1 << 20)
-
 struct vg_slice vg_go_struct(struct vg_check *c, const struct vg_schema_type *type,
                              const struct vg_json *v)
 {
-    VG_AUTO(buf) b = {.max = TEXT_MAX};
+    VG_AUTO(buf) b = {.max = VG_FIELD_VALUE_MAX};
     struct vg_slice ret = VG_SLICE_LIT("null");
     if (vg_field_errors_is_full(c->errors))
         return ret;
     int err = append_type(&b, type, v);
     if (err == VIGIL_E_TOO_LARGE)
-        return VG_SLICE_LIT("\"...\"");
+        return VG_FIELD_VALUE_LONG;
     if (err < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)
         c->errors->failed = true;
     return ret;

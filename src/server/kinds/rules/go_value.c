@@ -39,11 +39,14 @@ static int append(struct vg_buf *b, const struct vg_json *v, const struct vg_go_
 struct vg_slice vg_go_value(struct vg_check *c, const struct vg_json *v,
                             const struct vg_go_field *fields)
 {
-    VG_AUTO(buf) b = {0};
+    VG_AUTO(buf) b = {.max = VG_FIELD_VALUE_MAX};
     struct vg_slice ret = VG_SLICE_LIT("null");
     if (!v || v->type == VG_JSON_NULL || vg_field_errors_is_full(c->errors))
         return ret;
-    if (append(&b, v, fields) < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)
+    int r = append(&b, v, fields);
+    if (r == VIGIL_E_TOO_LARGE)
+        return VG_FIELD_VALUE_LONG;
+    if (r < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)
         c->errors->failed = true;
     return ret;
 }

@@ -166,7 +166,7 @@ static void check_topologies(struct vg_check *c, const struct vg_at *at)
     VG_CHECK_EACH (c, term, at) {
         struct vg_at list = vg_at(&term, "matchLabelExpressions");
         check_term(c, &term);
-        if (vg_field_errors_is_full(c->errors))
+        if (vg_at_n(at) == 1 || vg_field_errors_is_full(c->errors))
             return;
         struct vg_slice text = term_text(c, term.v);
         uintptr_t n = (uintptr_t)vg_map_get(&seen, text);
