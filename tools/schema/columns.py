@@ -113,7 +113,7 @@ def finish(kind):
 
 
 def write(w, kind):
-    """The members of a kind's row."""
+    """The member of a kind's row."""
     kind = kind.stored or kind
     rows = [c.row(w) for c in kind.columns]
     columns = w.constant('columns', 'struct vg_column {}[]', '{' + ', '.join(rows) + '}')
@@ -121,4 +121,4 @@ def write(w, kind):
     if kind.row_ends:
         rows = [f'{{{quote(p)}, {quote(v)}, {quote(m)}}}' for p, v, m in kind.row_ends]
         ends = w.constant('ends', 'struct vg_row_end {}[]', '{' + ', '.join(rows + ['{NULL, NULL, NULL}']) + '}')
-    return [('columns', columns), ('n_columns', str(len(kind.columns))), ('row_ends', ends)]
+    return [('columns', f'{{{columns}, {len(kind.columns)}, {ends}}}')]

@@ -247,10 +247,15 @@ static void serve_verb(struct vg_api_call *call)
     verbs[call->ask->target->verb](call);
 }
 
-/* Has it metadata, columns? */
 static bool is_transformable(const struct vg_target *t)
 {
     return (!t->sub || t->sub->type != VG_SUB_SCALE) && !vg_kind_is(t->kind, VG_KIND_NOT_STORED);
+}
+
+/* What is only called has no columns. */
+static bool is_tabular(const struct vg_target *t)
+{
+    return !vg_kind_is(t->kind, VG_KIND_NOT_STORED) || (t->kind->verbs & VG_VERB_GET);
 }
 
 /* What can be told from method, path and Accept alone. 0: go on. */
@@ -275,7 +280,8 @@ static int check(struct vg_api_call *call, struct vg_api_status *ret_status)
         return 0;
     struct vg_media_scope scope = {.is_list = is_list(t),
                                    .is_watch = t->verb == VG_API_WATCH,
-                                   .is_transformable = is_transformable(t)};
+                                   .is_transformable = is_transformable(t),
+                                   .is_tabular = is_tabular(t)};
     return vg_media_negotiate(call->x, t, &scope, &call->ask->arena, &call->ask->media, ret_status);
 }
 

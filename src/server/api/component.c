@@ -9,6 +9,7 @@
 #include "respond_int.h"
 #include "server/schema/proto.h"
 #include "status_int.h"
+#include "table.h"
 #include "json/write.h"
 
 #define STORE VG_SLICE_LIT("etcd-0")
@@ -69,6 +70,8 @@ void vg_api_get_component(struct vg_api_call *call)
     int err = write_store(call, false, &json);
     if (err < 0)
         fail(call, &json, err);
+    else if (call->ask->media.transform == VG_AS_TABLE)
+        vg_respond_table(call, 200, &json);
     else
         vg_respond_json(call, 200, &json);
 }
@@ -87,6 +90,30 @@ static int matches(const struct vg_api_call *call, const struct vg_list_options 
         return err;
     vg_obj_header_read(vg_buf_slice(&sealed.header), vg_buf_slice(&sealed.value), &h);
     return vg_obj_predicate_matches(o->predicate, &h);
+}
+
+/* whole: of the object, with its kind; n 0: it does not match. */
+static void list_table(struct vg_api_call *call, struct vg_slice whole)
+{
+    VG_AUTO(arena) arena = {0};
+    struct vg_buf json = {0};
+    struct vg_api_status status;
+    struct vg_table t = {.kind = call->ask->target->kind,
+                         .is_v1beta1 = call->ask->media.is_v1beta1,
+                         .now_ms = vg_clock_wall_ms(call->loop->api->clock)};
+    if (vg_table_include(call->ask->target, &call->ask->arena, &t.include, &status) < 0) {
+        vg_respond_status(call, &status);
+        return;
+    }
+    int err = vg_table_begin(&t, VG_SLICE_LIT("{}"), true, &json);
+    if (err == 0 && whole.n)
+        err = vg_table_row_of(&t, whole, &arena, &json);
+    if (err == 0)
+        err = vg_buf_append_slice(&json, VG_TABLE_TAIL);
+    if (err < 0)
+        fail(call, &json, err);
+    else
+        vg_respond_json(call, 200, &json);
 }
 
 static void list_json(struct vg_api_call *call, struct vg_slice items)
@@ -161,6 +188,8 @@ void vg_api_list_components(struct vg_api_call *call)
     vg_list_options_done(&opts);
     if (err < 0)
         fail(call, &whole, err);
+    else if (call->ask->media.transform == VG_AS_TABLE)
+        list_table(call, item.n ? vg_buf_slice(&whole) : VG_SLICE_LIT(""));
     else if (call->ask->media.type == VG_MEDIA_PROTOBUF)
         list_protobuf(call, vg_buf_slice(&item));
     else

@@ -37,18 +37,6 @@ static void refuse_err(struct getter *g, int err, const char *message)
     vg_respond_status(g->call, &status);
 }
 
-static void answer_scale(struct getter *g, const struct vg_rec *rec)
-{
-    struct vg_buf json = {0};
-    int r = vg_scale_write(g->kind, rec, rec->rev, &json);
-    if (r < 0) {
-        vg_buf_done(&json);
-        refuse_err(g, r, NULL);
-    } else {
-        vg_respond_json(g->call, 200, &json);
-    }
-}
-
 static void answer(struct getter *g, const struct vg_rec *rec)
 {
     struct vg_api_call *call = g->call;
@@ -59,7 +47,7 @@ static void answer(struct getter *g, const struct vg_rec *rec)
         return;
     }
     if (call->ask->target->sub && call->ask->target->sub->type == VG_SUB_SCALE)
-        answer_scale(g, rec);
+        vg_scale_respond(call, 200, rec, rec->rev);
     else
         vg_respond_object(call, 200, rec, rec->rev);
 }

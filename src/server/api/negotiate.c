@@ -167,7 +167,7 @@ static bool use_table(const struct clause *c, const struct vg_media_scope *scope
 {
     m->transform = VG_AS_TABLE;
     m->is_v1beta1 = is(c->version, "v1beta1");
-    return scope->is_transformable && is_meta && m->type != VG_MEDIA_PROTOBUF;
+    return scope->is_tabular && is_meta && m->type != VG_MEDIA_PROTOBUF;
 }
 
 /* May this clause be used? */

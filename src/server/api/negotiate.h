@@ -27,6 +27,7 @@ struct vg_media {
 struct vg_media_scope {
     bool is_list, is_watch;
     bool is_transformable; /* objects are; discovery, Status and scale are not */
+    bool is_tabular;       /* there are columns */
     bool is_discovery;     /* /api or /apis: there is an aggregated form */
 };
 /* 0, or VIGIL_E_UNSUPPORTED with the 406 Status in *ret_status. */

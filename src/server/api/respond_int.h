@@ -28,6 +28,9 @@ void vg_call_answer_early(struct vg_api_call *call, const struct vg_api_status *
 
 /* An object, given as its JSON, as a Table of one (respond_table.c). */
 void vg_respond_table(struct vg_api_call *call, int code, struct vg_buf *take_object);
+/* The same with other columns than the kind's. */
+void vg_respond_table_of(struct vg_api_call *call, int code, const struct vg_columns *columns,
+                         struct vg_buf *take_object);
 
 /* Slices of an object as PartialObjectMetadata; they borrow from the splice and the record. */
 void vg_partial_splice(struct vg_obj_splice *s, const struct vg_obj_header *h, vg_rev rev,

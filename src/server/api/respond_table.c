@@ -2,11 +2,13 @@
 #include "respond_int.h"
 #include "table.h"
 
-void vg_respond_table(struct vg_api_call *call, int code, struct vg_buf *take_object)
+void vg_respond_table_of(struct vg_api_call *call, int code, const struct vg_columns *columns,
+                         struct vg_buf *take_object)
 {
     struct vg_buf json = {0};
     struct vg_api_status status;
     struct vg_table t = {.kind = call->ask->target->kind,
+                         .columns = columns,
                          .is_v1beta1 = call->ask->media.is_v1beta1,
                          .now_ms = vg_clock_wall_ms(call->loop->api->clock),
                          .scratch = &call->loop->scratch};
@@ -23,4 +25,9 @@ void vg_respond_table(struct vg_api_call *call, int code, struct vg_buf *take_ob
     }
     vg_buf_done(&json);
     vg_respond_status(call, &status);
+}
+
+void vg_respond_table(struct vg_api_call *call, int code, struct vg_buf *take_object)
+{
+    vg_respond_table_of(call, code, NULL, take_object);
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "respond_int.h"
 #include "server/kinds/types.h"
 #include "server/schema/decode.h"
 #include "server/schema/gojson.h"
@@ -197,8 +198,8 @@ int vg_scale_tree(struct vg_arena *a, const struct vg_kind *kind, const struct v
     return err;
 }
 
-int vg_scale_write(const struct vg_kind *kind, const struct vg_rec *rec, vg_rev rev,
-                   struct vg_buf *out)
+static int scale_write(const struct vg_kind *kind, const struct vg_rec *rec, vg_rev rev,
+                       struct vg_buf *out)
 {
     VG_AUTO(arena) a;
     vg_arena_init(&a, 0, 0);
@@ -277,10 +278,33 @@ enum vg_verdict vg_scale_apply(struct vg_update *w, const struct vg_body *scale,
     return vg_update_apply(w, &next, cur);
 }
 
-static void respond_scale(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
+/* As a table shows it. */
+static const char *const name_path[] = {"metadata.name", NULL},
+                         *const replicas_path[] = {"spec.replicas", NULL},
+                         *const now_path[] = {"status.replicas", NULL},
+                         *const created_path[] = {"metadata.creationTimestamp", NULL};
+#define NUMBER .type = "integer", .format = "", .about = "", .rule = VG_CELL_AT, .missing = "0"
+#define TEXT .type = "string", .format = "", .about = ""
+static const struct vg_column scale_columns[] = {
+    {.name = "Name", TEXT, .rule = VG_CELL_AT, .paths = name_path, .missing = "\"\""},
+    {.name = "Desired", NUMBER, .paths = replicas_path},
+    {.name = "Available", NUMBER, .paths = now_path},
+    {.name = "Age",
+     TEXT,
+     .rule = VG_CELL_AGE,
+     .paths = created_path,
+     .missing = "\"\\u003cunknown\\u003e\""},
+};
+
+void vg_scale_respond(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev)
 {
+    static const struct vg_columns columns = {scale_columns, VG_ARRAY_LEN(scale_columns), NULL};
     struct vg_buf json = {0};
-    int err = vg_scale_write(call->ask->target->kind, rec, rev, &json);
+    int err = scale_write(call->ask->target->kind, rec, rev, &json);
+    if (err == 0 && call->ask->media.transform == VG_AS_TABLE) {
+        vg_respond_table_of(call, code, &columns, &json);
+        return;
+    }
     if (err == 0) {
         vg_respond_json(call, code, &json);
         return;
@@ -307,7 +331,7 @@ void vg_scale_done(struct vg_change *c)
         vg_update_done(c);
         return;
     }
-    respond_scale(call, 200, is_pretended ? rec : c->out, c->rev);
+    vg_scale_respond(call, 200, is_pretended ? rec : c->out, c->rev);
     vg_rec_unref(rec);
     vg_change_release(c);
 }

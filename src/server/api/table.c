@@ -15,6 +15,11 @@ static const char *version_of(const struct vg_table *t)
     return t->is_v1beta1 ? "meta.k8s.io/v1beta1" : "meta.k8s.io/v1";
 }
 
+static const struct vg_columns *columns_of(const struct vg_table *t)
+{
+    return t->columns ? t->columns : &t->kind->columns;
+}
+
 int vg_table_include(const struct vg_target *t, struct vg_arena *a, enum vg_table_include *ret,
                      struct vg_api_status *ret_status)
 {
@@ -52,7 +57,7 @@ int vg_table_begin(const struct vg_table *t, struct vg_slice meta, bool with_def
                           "\"columnDefinitions\":",
                           version_of(t), VG_SLICE_ARG(meta));
     if (r == 0)
-        r = with_definitions ? vg_columns_define(t->kind, out)
+        r = with_definitions ? vg_columns_define(columns_of(t), out)
                              : vg_buf_append_slice(out, VG_SLICE_LIT("null"));
     return r < 0 ? r : vg_buf_append_slice(out, VG_SLICE_LIT(",\"rows\":["));
 }
@@ -104,7 +109,7 @@ int vg_table_row(const struct vg_table *t, struct vg_slice text, const struct vg
 {
     int r = vg_buf_append_byte(out, '{');
     if (r == 0)
-        r = vg_columns_row(t->kind, object, t->now_ms, a, out);
+        r = vg_columns_row(columns_of(t), object, t->now_ms, a, out);
     if (r == 0)
         r = vg_buf_append_slice(out, VG_SLICE_LIT(",\"object\":"));
     if (r == 0)

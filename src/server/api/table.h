@@ -13,7 +13,8 @@
 enum vg_table_include { VG_TABLE_METADATA, VG_TABLE_NONE, VG_TABLE_OBJECT };
 
 struct vg_table {
-    const struct vg_kind *kind; /* as which it is served */
+    const struct vg_kind *kind;       /* as which it is served */
+    const struct vg_columns *columns; /* NULL: of the kind */
     enum vg_table_include include;
     bool is_v1beta1;
     int64_t now_ms;

@@ -168,9 +168,8 @@ VG_CHECK int vg_body_match_namespace(struct vg_api_call *call, const struct vg_m
                                      struct vg_api_status *ret_status);
 /* Drop owners that are there twice, and warn. is_late: after a patch. -ENOMEM. */
 VG_CHECK int vg_meta_tell_owners(struct vg_api_call *call, struct vg_meta *m, bool is_late);
-/* The Scale of a stored object, as JSON (scale.c). 0, -ENOMEM, VIGIL_E_STORE_DAMAGED ... */
-VG_CHECK int vg_scale_write(const struct vg_kind *kind, const struct vg_rec *rec, vg_rev rev,
-                            struct vg_buf *out);
+/* Answer with the Scale of a stored object (scale.c). */
+void vg_scale_respond(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev);
 /* POST of a subresource, or of what is not stored (subresource.c). */
 void vg_api_create_sub(struct vg_api_call *call);
 

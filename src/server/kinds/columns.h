@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "json/json.h"
 
-struct vg_kind;
 struct vg_cell;
 /* Puts the text of a cell (columns/cell.h). */
 typedef void vg_cell_fn(struct vg_cell *c);
@@ -46,11 +45,17 @@ struct vg_row_end {
     const char *message;
 };
 
-/* Append the kind's columnDefinitions, a JSON array. 0, -ENOMEM. */
-VG_CHECK int vg_columns_define(const struct vg_kind *kind, struct vg_buf *out);
+struct vg_columns {
+    const struct vg_column *v;
+    size_t n;
+    const struct vg_row_end *ends; /* ends with a NULL path; NULL: none */
+};
+
+/* Append the columnDefinitions, a JSON array. 0, -ENOMEM. */
+VG_CHECK int vg_columns_define(const struct vg_columns *columns, struct vg_buf *out);
 /* Append "cells":[...] and, if there are some, ,"conditions":[...] of an object. The arena is for
  * what is needed on the way. 0, -ENOMEM. */
-VG_CHECK int vg_columns_row(const struct vg_kind *kind, const struct vg_json *object,
+VG_CHECK int vg_columns_row(const struct vg_columns *columns, const struct vg_json *object,
                             int64_t now_ms, struct vg_arena *a, struct vg_buf *out);
 
 #endif

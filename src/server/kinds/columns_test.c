@@ -35,7 +35,7 @@ static void check(const struct row *r)
     unquote(r->object, object, sizeof object);
     unquote(r->cells, want, sizeof want);
     assert_int_equal(vg_json_parse(&arena, vg_slice_str(object), NULL, &root, NULL), 0);
-    assert_int_equal(vg_columns_row(kind, root, NOW_MS, &arena, &out), 0);
+    assert_int_equal(vg_columns_row(&kind->columns, root, NOW_MS, &arena, &out), 0);
     assert_int_equal(vg_buf_append_byte(&out, '\0'), 0);
     if (strncmp(out.p, want, strlen(want)) != 0)
         print_error("%s\n  is    %s\n  wants %s\n", r->object, out.p, want);
@@ -248,8 +248,8 @@ static void an_empty_object_has_a_row(void **state)
             check(&r);
         }
         VG_AUTO(buf) out = {0};
-        assert_int_equal(vg_columns_define(&kinds[i], &out), 0);
-        assert_true(kinds[i].n_columns > 0 && out.n > 2);
+        assert_int_equal(vg_columns_define(&kinds[i].columns, &out), 0);
+        assert_true(kinds[i].columns.n > 0 && out.n > 2);
     }
 }
 

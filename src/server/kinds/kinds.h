@@ -118,9 +118,7 @@ struct vg_kind {
     const char *orphan_warning;
     const char *finalizer;   /* that every new object gets, behind its own; NULL: none */
     const char *const *spec; /* members whose change makes a generation, ends with NULL; or NULL */
-    const struct vg_column *columns; /* what a table shows (columns.h); of the stored kind */
-    size_t n_columns;
-    const struct vg_row_end *row_ends; /* ends with a NULL path; NULL: none */
+    struct vg_columns columns; /* what a table shows (columns.h); of the stored kind */
 };
 
 const struct vg_kind *vg_kinds(size_t *ret_n);

@@ -74,6 +74,7 @@ vg_cell_fn vg_cell_event_last, vg_cell_event_first, vg_cell_event_count, vg_cell
 vg_cell_fn vg_cell_quota_requests, vg_cell_quota_limits, vg_cell_targets, vg_cell_users,
     vg_cell_groups, vg_cell_service_accounts;
 vg_cell_fn vg_cell_request_duration, vg_cell_request_condition, vg_cell_claim_state,
-    vg_cell_missing_level, vg_cell_param_ref, vg_cell_service_available;
+    vg_cell_missing_level, vg_cell_param_ref, vg_cell_service_available, vg_cell_component_status,
+    vg_cell_component_message, vg_cell_component_error;
 
 #endif

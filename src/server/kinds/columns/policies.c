@@ -1,4 +1,5 @@
-/* policies.c - parameters of admission policies, flow schemas, services of APIs, device claims. */
+/* policies.c - parameters of admission policies, flow schemas, services of APIs, device claims,
+ * components. */
 #include "cell.h"
 
 /* ---- a selector as Go prints the struct ---- */
@@ -84,4 +85,34 @@ void vg_cell_claim_state(struct vg_cell *c)
         vg_cell_join(c, ",", n ? VG_SLICE_LIT("allocated,reserved") : VG_SLICE_LIT("allocated"));
     else if (!is_deleted)
         vg_cell_puts(c, "pending");
+}
+
+/* ---- components ---- */
+
+static const struct vg_json *health(const struct vg_cell *c)
+{
+    size_t n;
+    const struct vg_json *items = vg_cell_items(c->v, "conditions", &n);
+    for (size_t i = 0; i < n; i++)
+        if (vg_cell_is(&items[i], "type", "Healthy"))
+            return &items[i];
+    return NULL;
+}
+
+void vg_cell_component_status(struct vg_cell *c)
+{
+    const struct vg_json *condition = health(c);
+    vg_cell_puts(c, !condition                                ? "Unknown"
+                    : vg_cell_is(condition, "status", "True") ? "Healthy"
+                                                              : "Unhealthy");
+}
+
+void vg_cell_component_message(struct vg_cell *c)
+{
+    vg_cell_put(c, vg_cell_text(health(c), "message"));
+}
+
+void vg_cell_component_error(struct vg_cell *c)
+{
+    vg_cell_put(c, vg_cell_text(health(c), "error"));
 }

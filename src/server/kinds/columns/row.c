@@ -1,6 +1,5 @@
 /* row.c - cells by the rules of columns.h; definitions; conditions of rows. */
 #include "cell.h"
-#include "server/kinds/kinds.h"
 #include "json/write.h"
 
 /* ---- rules: true when there was something to put ---- */
@@ -130,9 +129,10 @@ static int write_cell(struct vg_cell *c, const struct vg_column *col, struct vg_
                       : vg_json_write_string(out, vg_buf_slice(c->text), VG_JSON_ESCAPE_HTML);
 }
 
-static int write_end(const struct vg_kind *kind, const struct vg_json *object, struct vg_buf *out)
+static int write_end(const struct vg_columns *columns, const struct vg_json *object,
+                     struct vg_buf *out)
 {
-    for (const struct vg_row_end *e = kind->row_ends; e && e->path; e++)
+    for (const struct vg_row_end *e = columns->ends; e && e->path; e++)
         if (vg_cell_is(object, e->path, e->value))
             return vg_buf_printf(out,
                                  ",\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\","
@@ -141,28 +141,28 @@ static int write_end(const struct vg_kind *kind, const struct vg_json *object, s
     return 0;
 }
 
-int vg_columns_row(const struct vg_kind *kind, const struct vg_json *object, int64_t now_ms,
+int vg_columns_row(const struct vg_columns *columns, const struct vg_json *object, int64_t now_ms,
                    struct vg_arena *a, struct vg_buf *out)
 {
     VG_AUTO(buf) text = {0};
     struct vg_cell c = {.v = object, .now_ms = now_ms, .arena = a, .text = &text};
     int r = vg_buf_append_slice(out, VG_SLICE_LIT("\"cells\":["));
-    for (size_t i = 0; r == 0 && i < kind->n_columns; i++) {
+    for (size_t i = 0; r == 0 && i < columns->n; i++) {
         if (i)
             r = vg_buf_append_byte(out, ',');
         if (r == 0)
-            r = write_cell(&c, &kind->columns[i], out);
+            r = write_cell(&c, &columns->v[i], out);
     }
     if (r == 0)
         r = vg_buf_append_byte(out, ']');
-    return r == 0 ? write_end(kind, object, out) : r;
+    return r == 0 ? write_end(columns, object, out) : r;
 }
 
-int vg_columns_define(const struct vg_kind *kind, struct vg_buf *out)
+int vg_columns_define(const struct vg_columns *columns, struct vg_buf *out)
 {
     int r = vg_buf_append_byte(out, '[');
-    for (size_t i = 0; r == 0 && i < kind->n_columns; i++) {
-        const struct vg_column *col = &kind->columns[i];
+    for (size_t i = 0; r == 0 && i < columns->n; i++) {
+        const struct vg_column *col = &columns->v[i];
         if (col->name)
             r = vg_buf_printf(out,
                               "%s{\"name\":\"%s\",\"type\":\"%s\",\"format\":\"%s\","
