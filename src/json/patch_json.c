@@ -261,11 +261,30 @@ static int op_move(struct patcher *p)
     return r < 0 ? r : put(p, &op->path, v);
 }
 
+/* What a copy is of. kube-apiserver copies null when a member is not there. */
+static int find_source(struct patcher *p, struct vg_json **ret)
+{
+    static struct vg_json nothing = {.type = VG_JSON_NULL};
+    const struct vg_json_pointer *from = &p->op->from;
+    struct vg_json *parent;
+    int r = may_be_missing(p, from);
+    if (r <= 0)
+        return r < 0 ? r : find(p, from, from->n, ret);
+    r = find(p, from, from->n - 1, &parent);
+    if (r == 0)
+        r = spend(p, parent->n);
+    if (r < 0)
+        return r;
+    struct vg_json *there = vg_json_get(parent, last_token(from));
+    *ret = there ? there : &nothing;
+    return 0;
+}
+
 static int op_copy(struct patcher *p)
 {
     struct vg_json_measure m;
     struct vg_json v, *there;
-    int r = find(p, &p->op->from, p->op->from.n, &there);
+    int r = find_source(p, &there);
     if (r == 0)
         r = measure(p, there, &m);
     if (r == 0)
@@ -321,7 +340,7 @@ static struct patcher patcher_make(struct vg_arena *arena, const struct vg_json_
     return (struct patcher){
         .arena = arena,
         .strict = o->strict,
-        .pointer_flags = o->strict ? 0 : VG_JSON_POINTER_NEGATIVE,
+        .pointer_flags = o->strict ? 0 : VG_JSON_POINTER_NEGATIVE | VG_JSON_POINTER_LOOSE,
         .max_depth = VG_MIN(depth, VG_JSON_DEPTH_MAX),
         .max_copied = o->max_copy_bytes ? o->max_copy_bytes : VG_JSON_PATCH_COPY_BYTES_DEFAULT,
         .max_steps = o->max_steps ? o->max_steps : VG_JSON_PATCH_STEPS_DEFAULT,

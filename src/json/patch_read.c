@@ -53,7 +53,8 @@ static int read_pointer(struct reader *rd, const struct vg_json *v, const char *
                        "JSON patch operation %u (%s): \"%s\" is missing or not a string", op->index,
                        vg_json_op_name(op->kind), member);
     struct vg_status why = {0};
-    int r = vg_json_pointer_parse(rd->arena, vg_json_text(text), ret, &why);
+    int r = rd->strict ? vg_json_pointer_parse(rd->arena, vg_json_text(text), ret, &why)
+                       : vg_json_pointer_parse_loose(rd->arena, vg_json_text(text), ret, &why);
     if (r == VIGIL_E_JSON_POINTER)
         return vg_fail(rd->status, VIGIL_E_PATCH_INVALID,
                        "JSON patch operation %u (%s): \"%s\" is malformed: %.300s", op->index,

@@ -106,18 +106,22 @@ static int fail_token(struct vg_slice text, uint32_t n, const char *what, struct
                    vg_json_key_show(text, &t), n, what);
 }
 
-/* raw holds a '~': copy it without escapes. False: a bad escape; ret->p == NULL: out of memory. */
-static bool unescape(struct vg_arena *arena, struct vg_slice raw, struct vg_slice *ret)
+/* raw holds a '~': copy it without escapes. False: a bad escape, unless those are taken as they
+ * are; ret->p == NULL: out of memory. */
+static bool unescape(struct vg_arena *arena, struct vg_slice raw, bool is_loose,
+                     struct vg_slice *ret)
 {
     char *out = vg_arena_copy(arena, raw.p, raw.n);
     *ret = (struct vg_slice){out, 0};
     for (size_t i = 0; out && i < raw.n; i++) {
         char c = raw.p[i];
         if (c == '~') {
-            char code = i + 1 < raw.n ? raw.p[++i] : '\0';
-            if (code != '0' && code != '1')
+            char code = i + 1 < raw.n ? raw.p[i + 1] : '\0';
+            bool is_escape = code == '0' || code == '1';
+            if (!is_escape && !is_loose)
                 return false;
-            c = code == '0' ? '~' : '/';
+            c = code == '1' ? '/' : '~';
+            i += is_escape;
         }
         out[ret->n++] = c;
     }
@@ -133,8 +137,8 @@ static uint32_t count_tokens(struct vg_slice text)
 }
 
 /* Split text, which starts with a slash, into the n tokens that were counted. */
-static int parse_tokens(struct vg_arena *arena, struct vg_slice text, struct vg_slice *tokens,
-                        uint32_t n, struct vg_status *status)
+static int parse_tokens(struct vg_arena *arena, struct vg_slice text, bool is_loose,
+                        struct vg_slice *tokens, uint32_t n, struct vg_status *status)
 {
     const char *at = text.p, *end = text.p + text.n;
     for (uint32_t i = 0; i < n; i++) {
@@ -144,7 +148,7 @@ static int parse_tokens(struct vg_arena *arena, struct vg_slice text, struct vg_
         tokens[i] = (struct vg_slice){start, (size_t)(at - start)};
         if (!memchr(start, '~', tokens[i].n))
             continue;
-        if (!unescape(arena, tokens[i], &tokens[i]))
+        if (!unescape(arena, tokens[i], is_loose, &tokens[i]))
             return fail_token(text, i + 1, "has a '~' that is not followed by 0 or 1", status);
         if (!tokens[i].p)
             return vg_fail(status, -ENOMEM, "out of memory");
@@ -152,38 +156,52 @@ static int parse_tokens(struct vg_arena *arena, struct vg_slice text, struct vg_
     return 0;
 }
 
-int vg_json_pointer_parse(struct vg_arena *arena, struct vg_slice text, struct vg_json_pointer *ret,
-                          struct vg_status *reterr_status)
+static int parse(struct vg_arena *arena, struct vg_slice text, bool is_loose,
+                 struct vg_json_pointer *ret, struct vg_status *reterr_status)
 {
     if (text.n == 0) {
         *ret = (struct vg_json_pointer){NULL, 0};
         return 0;
     }
-    if (text.p[0] != '/') {
+    const char *slash = is_loose ? memchr(text.p, '/', text.n) : text.p;
+    if (!slash || *slash != '/') {
         struct vg_json_path_text t;
         return vg_fail(reterr_status, VIGIL_E_JSON_POINTER,
                        "JSON pointer \"%s\": must be empty or start with '/'",
                        vg_json_key_show(text, &t));
     }
+    text = vg_slice(slash, (size_t)(text.p + text.n - slash));
     size_t n = count_tokens(text);
     if (n > VG_JSON_POINTER_TOKENS_MAX)
         return fail_token(text, (uint32_t)n, "is one too many", reterr_status);
     struct vg_slice *tokens = vg_arena_array(arena, struct vg_slice, n);
     if (!tokens)
         return vg_fail(reterr_status, -ENOMEM, "out of memory");
-    int r = parse_tokens(arena, text, tokens, (uint32_t)n, reterr_status);
+    int r = parse_tokens(arena, text, is_loose, tokens, (uint32_t)n, reterr_status);
     if (r == 0)
         *ret = (struct vg_json_pointer){tokens, (uint32_t)n};
     return r;
 }
 
+int vg_json_pointer_parse(struct vg_arena *arena, struct vg_slice text, struct vg_json_pointer *ret,
+                          struct vg_status *reterr_status)
+{
+    return parse(arena, text, false, ret, reterr_status);
+}
+
+int vg_json_pointer_parse_loose(struct vg_arena *arena, struct vg_slice text,
+                                struct vg_json_pointer *ret, struct vg_status *reterr_status)
+{
+    return parse(arena, text, true, ret, reterr_status);
+}
+
 /* ---- following ---- */
 
-/* Decimal digits without leading zeros; what does not fit reads as UINT32_MAX. */
-static bool parse_digits(struct vg_slice s, uint32_t *ret)
+/* Decimal digits, without leading zeros unless loose; what does not fit reads as UINT32_MAX. */
+static bool parse_digits(struct vg_slice s, unsigned flags, uint32_t *ret)
 {
     uint64_t value = 0;
-    if (s.n == 0 || (s.p[0] == '0' && s.n > 1))
+    if (s.n == 0 || (s.p[0] == '0' && s.n > 1 && !(flags & VG_JSON_POINTER_LOOSE)))
         return false;
     for (size_t i = 0; i < s.n; i++) {
         if (s.p[i] < '0' || s.p[i] > '9')
@@ -194,14 +212,14 @@ static bool parse_digits(struct vg_slice s, uint32_t *ret)
     return true;
 }
 
-static int from_the_end(struct vg_slice digits, uint32_t n, uint32_t *ret)
+static int from_the_end(struct vg_slice digits, uint32_t n, unsigned flags, uint32_t *ret)
 {
     uint32_t back;
-    if (!parse_digits(digits, &back) || back == 0)
+    if (!parse_digits(digits, flags, &back) || (back == 0 && !(flags & VG_JSON_POINTER_LOOSE)))
         return VIGIL_E_JSON_POINTER;
-    if (back > n)
+    if (back > n || n == 0)
         return VIGIL_E_NOT_FOUND;
-    *ret = n - back;
+    *ret = back ? n - back : 0;
     return 0;
 }
 
@@ -211,10 +229,12 @@ int vg_json_array_index(struct vg_slice token, uint32_t n, unsigned flags, uint3
         if (token.n == 1)
             return VIGIL_E_NOT_FOUND;
         if (flags & VG_JSON_POINTER_NEGATIVE)
-            return from_the_end(vg_slice(token.p + 1, token.n - 1), n, ret);
+            return from_the_end(vg_slice(token.p + 1, token.n - 1), n, flags, ret);
     }
     uint32_t index;
-    if (!parse_digits(token, &index))
+    if ((flags & VG_JSON_POINTER_LOOSE) && token.n > 1 && token.p[0] == '+')
+        token = vg_slice(token.p + 1, token.n - 1);
+    if (!parse_digits(token, flags, &index))
         return VIGIL_E_JSON_POINTER;
     if (index >= n)
         return VIGIL_E_NOT_FOUND;

@@ -21,6 +21,8 @@ enum vg_json_pointer_flag {
     /* -1 is the last item of an array, -2 the one before it: not in the RFC, but kube-apiserver's
      * JSON Patch takes it. */
     VG_JSON_POINTER_NEGATIVE = 1,
+    /* Indexes as Go reads numbers: 01, +1, -0. Not in the RFC, but kube-apiserver's. */
+    VG_JSON_POINTER_LOOSE = 2,
 };
 
 /* Parse text such as "/metadata/annotations/example.com~1a". Tokens without escapes point into
@@ -29,6 +31,13 @@ enum vg_json_pointer_flag {
  * message names the token; -ENOMEM. */
 VG_CHECK int vg_json_pointer_parse(struct vg_arena *arena, struct vg_slice text,
                                    struct vg_json_pointer *ret, struct vg_status *reterr_status);
+
+/* The same as kube-apiserver's JSON Patch reads it: what stands before the first slash is passed
+ * over, a '~' without 0 or 1 is itself. VIGIL_E_JSON_POINTER: no slash at all in a text that is not
+ * empty, or too many tokens. */
+VG_CHECK int vg_json_pointer_parse_loose(struct vg_arena *arena, struct vg_slice text,
+                                         struct vg_json_pointer *ret,
+                                         struct vg_status *reterr_status);
 
 /* The value that p leads to in root. flags: enum vg_json_pointer_flag.
  * 0; VIGIL_E_NOT_FOUND: no such member or item; VIGIL_E_JSON_TYPE: a value on the way is neither
@@ -42,7 +51,8 @@ VG_CHECK int vg_json_pointer_step(const struct vg_json *at, struct vg_slice toke
                                   struct vg_json **ret);
 
 /* The index that token means in an array of n items.
- * 0; VIGIL_E_JSON_POINTER: not an index (leading zeros and signs are none); VIGIL_E_NOT_FOUND: n or
+ * 0; VIGIL_E_JSON_POINTER: not an index (leading zeros and signs are none, unless loose);
+ * VIGIL_E_NOT_FOUND: n or
  * beyond, and "-", which the RFC gives to the item after the last. */
 VG_CHECK int vg_json_array_index(struct vg_slice token, uint32_t n, unsigned flags, uint32_t *ret);
 

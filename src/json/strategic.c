@@ -11,7 +11,7 @@
 static int take(struct vg_strategic *s, struct vg_json *original, struct vg_slice key,
                 struct vg_json v)
 {
-    if (vg_strategic_clean(&v))
+    if (vg_strategic_clean(&v, true))
         return vg_json_object_set(s->arena, original, key, v);
     vg_json_object_remove(original, key);
     return 0;
@@ -27,7 +27,6 @@ static int obey_directive(struct vg_strategic *s, struct vg_json *original, stru
         return 0;
     if (vg_strategic_is_text(directive, "replace")) {
         vg_json_object_remove(patch, VG_SLICE_LIT(VG_STRATEGIC_PATCH));
-        vg_strategic_strip(patch);
         *original = *patch;
         return 1;
     }
@@ -110,7 +109,6 @@ static int merge_same_type(struct vg_strategic *s, struct vg_json *original, str
         return vg_strategic_list(s, original, patch, field, is_delete);
     if (!(field->strategy & VG_MERGE_REPLACE))
         return vg_strategic_map(s, original, patch, field->schema);
-    vg_strategic_strip(patch);
     *original = *patch;
     return 0;
 }

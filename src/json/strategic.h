@@ -4,8 +4,9 @@
  * $setElementOrder/<field>, $deleteFromPrimitiveList/<field>. Order, messages and the choice
  * between refusals follow kube-apiserver; docs/internals/strategic.md says where they do not.
  * Neither input is touched; the result owes nothing to them, carries no source offsets and holds no
- * directive and no null that came from the patch. Thread: inputs are read only; the arena has one
- * owner. */
+ * null that came from the patch. Directives may stay where the original leaves them, inside of what
+ * is taken as it is: whoever decodes the result finds fields that no type has. Thread: inputs are
+ * read only; the arena has one owner. */
 #ifndef VG_JSON_STRATEGIC_H
 #define VG_JSON_STRATEGIC_H
 

@@ -45,11 +45,10 @@ VG_CHECK int vg_strategic_order(struct vg_strategic *s, struct vg_json *list,
 
 /* ---- pieces (strategic_value.c) ---- */
 
-/* A value as a document may hold it: nulls and directives are gone. Where a patch's value is new to
- * the document, objects with $patch in it are gone, too; false: it was such an object itself. Where
- * it replaces what was there, they stay. */
-bool vg_strategic_clean(struct vg_json *v);
-void vg_strategic_strip(struct vg_json *v);
+/* A patch's value that is new to the document: objects with $patch in it are gone, and members that
+ * are null if asked for; false: it was such an object itself. Other directives stay, as all do in
+ * what replaces something. */
+bool vg_strategic_clean(struct vg_json *v, bool drop_nulls);
 /* The directive of an object, or NULL. */
 const struct vg_json *vg_strategic_directive(const struct vg_json *v);
 /* The value that items are compared by: of merge_key, or the item. NULL: it has no such key. */

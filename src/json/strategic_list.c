@@ -120,7 +120,6 @@ static int obey_items(struct vg_strategic *s, struct vg_json *original, struct v
     }
     patch->n = n;
     if (r == 0 && replace) {
-        vg_strategic_strip(patch);
         *original = *patch;
         patch->n = 0;
     }
@@ -143,7 +142,6 @@ static int merge_items(struct vg_strategic *s, struct vg_json *merged, struct vg
         if (r < 0)
             return r;
         if (at < 0) {
-            vg_strategic_strip(item);
             merged->items[merged->n++] = *item;
         }
     }
@@ -178,7 +176,6 @@ int vg_strategic_list(struct vg_strategic *s, struct vg_json *original, struct v
 {
     enum vg_json_type type;
     if (!(field->strategy & VG_MERGE_LIST) && !is_delete_list) {
-        vg_strategic_strip(patch);
         *original = *patch;
         return 0;
     }

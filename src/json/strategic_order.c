@@ -223,7 +223,7 @@ static int order_field(struct vg_strategic *s, struct vg_json *original, struct 
     struct vg_json merged = live;
     if (old && new)
         r = vg_strategic_list(s, &merged, new, field, false);
-    else if (new &&vg_strategic_clean(new))
+    else if (new &&vg_strategic_clean(new, false))
         merged = *new;
     if (r == 0)
         r = vg_strategic_order(s, &merged, order, &live, field->merge_key);

@@ -83,7 +83,7 @@ static void items_merge_by_key(void **state)
     assert_refused(TWO, "{\"items\":[{\"v\":1}]}", VIGIL_E_INTERNAL,
                    "map: map[v:1] does not contain declared merge key: name");
     assert_refused(TWO, "{\"items\":[\"x\"]}", VIGIL_E_INTERNAL,
-                   "list element types are not identical");
+                   "list element types are not identical: [[map[name:a v:1] map[name:b v:2]] [x]]");
     assert_refused("{\"items\":[[1]]}", "{\"items\":[[2]]}", VIGIL_E_PATCH_FAILED,
                    "lists of lists are not supported");
     assert_refused("{\"keyless\":[{}]}", "{\"keyless\":[{}]}", VIGIL_E_INTERNAL,

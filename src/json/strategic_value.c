@@ -63,6 +63,19 @@ int vg_strategic_find(struct vg_strategic *s, const struct vg_json *list, const 
     return 0;
 }
 
+static int fail_item_types(struct vg_strategic *s, const struct vg_json *a, const struct vg_json *b)
+{
+    VG_AUTO(buf) one = {0};
+    VG_AUTO(buf) two = {0};
+    int r = vg_strategic_show(&one, a);
+    if (r == 0)
+        r = vg_strategic_show(&two, b);
+    return r < 0 ? r
+                 : vg_fail(s->status, VIGIL_E_INTERNAL,
+                           "list element types are not identical: [%.*s %.*s]",
+                           VG_SLICE_ARG(vg_buf_slice(&one)), VG_SLICE_ARG(vg_buf_slice(&two)));
+}
+
 int vg_strategic_item_type(struct vg_strategic *s, const struct vg_json *a, const struct vg_json *b,
                            enum vg_json_type *ret_type)
 {
@@ -75,7 +88,7 @@ int vg_strategic_item_type(struct vg_strategic *s, const struct vg_json *a, cons
                 return vg_fail(s->status, VIGIL_E_PATCH_FAILED, "lists of lists are not supported");
             first = first ? first : v;
             if (v->type == VG_JSON_NULL || v->type != first->type)
-                return vg_fail(s->status, VIGIL_E_INTERNAL, "list element types are not identical");
+                return fail_item_types(s, a, b);
             *ret_type = (enum vg_json_type)v->type;
         }
     return 0;
@@ -83,58 +96,38 @@ int vg_strategic_item_type(struct vg_strategic *s, const struct vg_json *a, cons
 
 /* ---- cleaning ---- */
 
-static bool is_directive_key(struct vg_slice key)
-{
-    return vg_slice_eq(key, VG_SLICE_LIT(VG_STRATEGIC_PATCH)) ||
-           vg_slice_eq(key, VG_SLICE_LIT(VG_STRATEGIC_RETAIN)) ||
-           vg_strategic_is_prefix(key, VG_STRATEGIC_ORDER "/") ||
-           vg_strategic_is_prefix(key, VG_STRATEGIC_DELETE "/");
-}
-
-static bool clean(struct vg_json *v, bool drop_patched);
-
-static void clean_members(struct vg_json *v, bool drop_patched)
+static void clean_members(struct vg_json *v, bool drop_nulls)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n; i++) {
         struct vg_json_member *m = &v->members[i];
-        if (m->value.type == VG_JSON_NULL || is_directive_key(vg_json_key(m)) ||
-            !clean(&m->value, drop_patched))
+        if ((drop_nulls && m->value.type == VG_JSON_NULL) ||
+            !vg_strategic_clean(&m->value, drop_nulls))
             continue;
         v->members[n++] = *m;
     }
     v->n = n;
 }
 
-static void clean_items(struct vg_json *v, bool drop_patched)
+static void clean_items(struct vg_json *v, bool drop_nulls)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n; i++)
-        if (clean(&v->items[i], drop_patched))
+        if (vg_strategic_clean(&v->items[i], drop_nulls))
             v->items[n++] = v->items[i];
     v->n = n;
 }
 
-static bool clean(struct vg_json *v, bool drop_patched)
+bool vg_strategic_clean(struct vg_json *v, bool drop_nulls)
 {
     if (vg_json_is(v, VG_JSON_OBJECT)) {
-        if (drop_patched && vg_strategic_directive(v))
+        if (vg_strategic_directive(v))
             return false;
-        clean_members(v, drop_patched);
+        clean_members(v, drop_nulls);
     } else if (vg_json_is(v, VG_JSON_ARRAY)) {
-        clean_items(v, drop_patched);
+        clean_items(v, drop_nulls);
     }
     return true;
-}
-
-bool vg_strategic_clean(struct vg_json *v)
-{
-    return clean(v, true);
-}
-
-void vg_strategic_strip(struct vg_json *v)
-{
-    clean(v, false);
 }
 
 /* ---- showing and refusing ---- */
@@ -238,11 +231,25 @@ int vg_strategic_fail_key(struct vg_strategic *s, const struct vg_json *item, co
                    VG_SLICE_ARG(vg_buf_slice(&shown)), key);
 }
 
+/* Go's %s of what is no text. */
+static int show_as_text(struct vg_buf *out, const struct vg_json *v)
+{
+    bool is_scalar = vg_json_is(v, VG_JSON_NUMBER) || vg_json_is(v, VG_JSON_BOOL);
+    if (vg_json_is(v, VG_JSON_NULL))
+        return vg_buf_printf(out, "%%!s(<nil>)");
+    if (!is_scalar)
+        return vg_strategic_show(out, v);
+    int r = vg_buf_printf(out, "%%!s(%s=", go_type(v));
+    if (r == 0)
+        r = vg_strategic_show(out, v);
+    return r < 0 ? r : vg_buf_append_byte(out, ')');
+}
+
 int vg_strategic_fail_directive(struct vg_strategic *s, const struct vg_json *map)
 {
     VG_AUTO(buf) directive = {0};
     VG_AUTO(buf) shown = {0};
-    int r = vg_strategic_show(&directive, vg_strategic_directive(map));
+    int r = show_as_text(&directive, vg_strategic_directive(map));
     if (r == 0)
         r = vg_strategic_show(&shown, map);
     if (r < 0)

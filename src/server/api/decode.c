@@ -126,7 +126,7 @@ int vg_body_type_meta(const struct vg_json *root, struct vg_slice *ret_kind,
 
 struct vg_body_type vg_body_type_of(const struct vg_target *t)
 {
-    struct vg_body_type type = {t->kind->group, t->kind->version, t->kind->kind};
+    struct vg_body_type type = {t->kind->group, t->kind->version, t->kind->kind, false};
     if (!t->sub)
         return type;
     type.kind = t->sub->kind;
@@ -224,7 +224,9 @@ static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_
                       struct vg_json *unknown, struct vg_body *ret, struct vg_status *status)
 {
     const struct vg_schema_type *schema = schema_of(type);
-    int err = schema ? vg_schema_decode(a, schema, root, unknown, status) : 0;
+    int err = !schema        ? 0
+              : type->is_map ? vg_schema_decode_map(a, schema, root, unknown, status)
+                             : vg_schema_decode(a, schema, root, unknown, status);
     if (err == 0)
         err = set_type(a, root, type);
     if (err == 0 && schema)

@@ -3,6 +3,7 @@
  * never meets a conflict of its own; one that names a resourceVersion asks for exactly that one,
  * which the check of every update sees to. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "server/kinds/convert.h"
 #include "server/kinds/merge.h"
@@ -178,14 +179,40 @@ static int read_patch(struct patching *w)
 
 /* ---- applying ---- */
 
+static int compare_members(const void *a, const void *b)
+{
+    return vg_slice_cmp(vg_json_key(a), vg_json_key(b));
+}
+
+/* Objects that a patch has looked into are maps in the original, which prints them sorted. */
+static int sort_touched(struct vg_arena *a, struct vg_json *v, const struct vg_json *patch)
+{
+    struct vg_json copy;
+    if (v->type != VG_JSON_OBJECT || v->n == 0)
+        return 0;
+    int err = vg_json_top_copy(a, v, &copy);
+    if (err < 0)
+        return err;
+    qsort(copy.members, copy.n, sizeof *copy.members, compare_members);
+    VG_JSON_FOREACH_MEMBER (m, &copy) {
+        const struct vg_json *below = vg_json_get(patch, vg_json_key(m));
+        if (err == 0 && vg_json_is(below, VG_JSON_OBJECT))
+            err = sort_touched(a, &m->value, below);
+    }
+    *v = copy;
+    return err;
+}
+
 /* What a refusal shows: a strategic patch itself, as Go shows a map; of others the object as the
  * patch would have it. */
 static struct vg_slice shown_of(struct patching *w, const struct vg_json *result)
 {
     struct vg_arena *a = &w->update.change.call->ask->arena;
     VG_AUTO(buf) text = {0};
-    if (w->type != PATCH_STRATEGIC)
-        return vg_api_json(a, result);
+    if (w->type != PATCH_STRATEGIC) {
+        struct vg_json sorted = *result;
+        return sort_touched(a, &sorted, w->patch) < 0 ? VG_SLICE_LIT("") : vg_api_json(a, &sorted);
+    }
     if (vg_json_strategic_show(&text, w->patch) < 0)
         return VG_SLICE_LIT("");
     const char *copy = vg_arena_copy(a, text.p, text.n);
@@ -339,6 +366,7 @@ static enum vg_verdict use(struct patching *w, struct vg_json *result, const str
     struct vg_change *c = &w->update.change;
     struct vg_body_type type = vg_body_type_of(c->call->ask->target);
     struct vg_json unknown = vg_json_array(), shown = *result;
+    type.is_map = w->type == PATCH_STRATEGIC;
     struct vg_body next;
     struct vg_status why;
     /* Reading drops what is not known; a refusal shows all that came. */

@@ -118,6 +118,7 @@ static bool is_beyond_merging(struct vg_slice id)
         "smp-unknown-field-ignore",
         "smp-kind-change",
         "smp-apiversion-change",
+        "smp-serviceaccount-replace",
         /* admission, allocation and strategies of the kind */
         "smp-pod-tolerations-replace",
         "smp-pod-status-podips",

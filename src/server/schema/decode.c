@@ -3,6 +3,7 @@
 #include "decode.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/base64.h"
 #include "base/buf.h"
@@ -22,6 +23,7 @@ struct decoder {
     struct vg_arena *arena;
     struct vg_json *unknown;
     struct vg_status *status;
+    bool is_map; /* refusals are those of maps */
 };
 
 static int decode_type(struct decoder *d, const struct frame *up, const struct vg_schema_type *type,
@@ -60,9 +62,57 @@ static int append_path(struct vg_buf *b, const struct frame *f)
     return r;
 }
 
+/* What Go calls a value that it has in a map. */
+static const char *go_kind_of(const struct vg_json *v)
+{
+    int64_t i;
+    switch ((enum vg_json_type)v->type) {
+    case VG_JSON_OBJECT:
+        return "map";
+    case VG_JSON_ARRAY:
+        return "slice";
+    case VG_JSON_NUMBER:
+        return vg_json_to_int64(v, &i) == 0 ? "int64" : "float64";
+    default:
+        return go_type_of(v);
+    }
+}
+
+/* Types that read themselves have their own words, without the way to them. */
+static bool reads_itself(const struct vg_schema_field *f)
+{
+    return f->value == VG_SCHEMA_TIME || f->value == VG_SCHEMA_MICRO_TIME ||
+           f->value == VG_SCHEMA_INT_OR_STRING || f->value >= VG_SCHEMA_OR_ARRAY;
+}
+
+static int refuse_of_map(struct decoder *d, const struct vg_schema_field *f,
+                         const struct vg_json *v, const char *wanted)
+{
+    const char *kind = go_kind_of(v);
+    bool is_number = v->type == VG_JSON_NUMBER;
+    bool is_int = f->value == VG_SCHEMA_INT32 || f->value == VG_SCHEMA_INT64;
+    if (f->shape == VG_SCHEMA_LIST && wanted == f->more->go)
+        return vg_fail(d->status, VIGIL_E_INVALID, "cannot restore slice from %s", kind);
+    if (f->shape == VG_SCHEMA_MAP && wanted == f->more->go)
+        return vg_fail(d->status, VIGIL_E_INVALID, "cannot restore map from %s", kind);
+    if (f->value == VG_SCHEMA_TYPE)
+        return vg_fail(d->status, VIGIL_E_INVALID, "cannot restore struct from: %s", kind);
+    if (f->value == VG_SCHEMA_BYTES || f->value == VG_SCHEMA_STRINGS)
+        return vg_fail(d->status, VIGIL_E_INVALID, "cannot restore slice from %s", kind);
+    if (reads_itself(f))
+        return vg_fail(d->status, VIGIL_E_INVALID,
+                       "json: cannot unmarshal %s into Go value of type %s", go_type_of(v), wanted);
+    if (is_number && (is_int || (f->value == VG_SCHEMA_STRING && strcmp(kind, "int64") == 0)))
+        return vg_fail(d->status, VIGIL_E_INVALID, "cannot convert %s to %s", kind, wanted);
+    return vg_fail(d->status, VIGIL_E_INVALID, "unrecognized type: %s",
+                   f->value == VG_SCHEMA_STRING ? "string" : wanted);
+}
+
 static int refuse(struct decoder *d, const struct frame *f, const struct vg_json *v,
                   const char *wanted, bool with_number)
 {
+    if (d->is_map)
+        return refuse_of_map(d, f->field, v, wanted);
     VG_AUTO(buf) path = {0};
     if (append_go_path(&path, f) < 0)
         return -ENOMEM;
@@ -100,10 +150,24 @@ static int put_text(struct decoder *d, struct vg_json *v, struct vg_slice text)
     return vg_json_make_string(d->arena, text, v);
 }
 
-static int decode_int(struct decoder *d, const struct frame *f, const struct vg_json *v)
+/* 3.0 is whole. */
+static int take_whole(struct decoder *d, struct vg_json *v)
+{
+    double x;
+    int64_t i;
+    bool is_float = vg_json_to_int64(v, &i) < 0 && vg_json_to_double(v, &x) == 0;
+    if (!is_float || !(x >= -9007199254740992.0 && x <= 9007199254740992.0))
+        return 0;
+    i = (int64_t)x;
+    return (double)i == x ? vg_json_make_int(d->arena, i, v) : 0;
+}
+
+static int decode_int(struct decoder *d, const struct frame *f, struct vg_json *v)
 {
     int64_t i;
     bool is_32 = f->field->value == VG_SCHEMA_INT32;
+    if (d->is_map && take_whole(d, v) < 0)
+        return -ENOMEM;
     if (vg_json_to_int64(v, &i) < 0 || (is_32 && (i < INT32_MIN || i > INT32_MAX)))
         return refuse(d, f, v, is_32 ? "int32" : "int64", true);
     return 0;
@@ -137,7 +201,8 @@ static int decode_bytes(struct decoder *d, const struct frame *f, struct vg_json
     struct vg_slice s = vg_json_text(v);
     size_t n = 0, fault = base64_fault(s);
     if (fault != SIZE_MAX)
-        return vg_fail(d->status, VIGIL_E_INVALID, "illegal base64 data at input byte %zu", fault);
+        return vg_fail(d->status, VIGIL_E_INVALID, "%sillegal base64 data at input byte %zu",
+                       d->is_map ? "error decoding from json: " : "", fault);
     char *clean = vg_arena_alloc(d->arena, vg_base64_size(s.n) + 1, 1);
     char *bytes = vg_arena_alloc(d->arena, s.n + 1, 1);
     if (!clean || !bytes)
@@ -365,4 +430,20 @@ int vg_schema_decode(struct vg_arena *a, const struct vg_schema_type *type, stru
 {
     struct decoder d = {.arena = a, .unknown = unknown, .status = reterr_status};
     return decode_type(&d, NULL, type, root);
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return vg_slice_cmp(vg_json_text(a), vg_json_text(b));
+}
+
+int vg_schema_decode_map(struct vg_arena *a, const struct vg_schema_type *type,
+                         struct vg_json *root, struct vg_json *unknown,
+                         struct vg_status *reterr_status)
+{
+    struct decoder d = {.arena = a, .unknown = unknown, .status = reterr_status, .is_map = true};
+    int err = decode_type(&d, NULL, type, root);
+    if (err == 0 && unknown && unknown->n > 1)
+        qsort(unknown->items, unknown->n, sizeof *unknown->items, compare_texts);
+    return err;
 }

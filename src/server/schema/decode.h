@@ -22,6 +22,11 @@
 VG_CHECK int vg_schema_decode(struct vg_arena *a, const struct vg_schema_type *type,
                               struct vg_json *root, struct vg_json *unknown,
                               struct vg_status *reterr_status);
+/* The same in the words of the original's conversion of maps, which a strategic patch's result goes
+ * through; a whole number may be written with a fraction there. Unknown fields are told sorted. */
+VG_CHECK int vg_schema_decode_map(struct vg_arena *a, const struct vg_schema_type *type,
+                                  struct vg_json *root, struct vg_json *unknown,
+                                  struct vg_status *reterr_status);
 /* A decoded tree in the order that is printed, as another tree with lists and objects of its own:
  * it may be changed and the first one stays. They share texts, and values that no type describes.
  * 0, -ENOMEM. */
