@@ -5,7 +5,7 @@ usage: replay_kinds.py SERVER VECTORS [--show N] [--only TEXT]
 
 SERVER and VECTORS are as for replay.py. Each example's request is sent; the answer must have the
 recorded status, and be the recorded object, member by member and in the same order, but for what a
-server chooses (`volatile` of its meta.json) and managedFields; the same for its status where one was
+server chooses (`volatile` of its meta.json); the same for its status where one was
 written. Kinds that are asked and not stored (ASKED) are asked. Protobuf is compared by proto_vectors_test. What differs must be in EXPECTED.
 """
 import glob
@@ -104,7 +104,7 @@ def run(client, kind, folder):
         want = without(load(folder, "status-response.json"), meta.get("volatile", []))
         got = without(got, meta.get("volatile", [])) if isinstance(got, dict) else got
         if text(got) != text(want):
-            why = (f"PATCH {path}", text(want), f"{status} {text(got)}")
+            why = (f"PATCH {path}", text(want), text(got))
     clean_up(client, [meta["object_path"]])
     return why
 

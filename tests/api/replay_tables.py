@@ -31,11 +31,18 @@ CHOSEN = {
 GENERATED = re.compile(r"(vec-gen-)[a-z0-9]{5}")
 
 
+def without_managers(v):
+    """Controllers of the recorded server own fields too."""
+    if isinstance(v, dict):
+        return {k: without_managers(x) for k, x in v.items() if k != "managedFields"}
+    return [without_managers(x) for x in v] if isinstance(v, list) else v
+
+
 def look(kind, table):
     """What is compared of a Table."""
     if not isinstance(table, dict) or table.get("kind") != "Table":
         return table
-    table = normal(table)
+    table = without_managers(normal(table))
     columns = table["columnDefinitions"]
     for column in columns:
         column["description"] = "<ours>"

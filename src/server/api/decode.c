@@ -10,6 +10,7 @@
 #include "server/schema/default.h"
 #include "server/schema/gojson.h"
 #include "server/schema/proto.h"
+#include "stamp.h"
 #include "status_int.h"
 #include "versions.h"
 #include "write.h"
@@ -219,6 +220,20 @@ static const struct vg_schema_type *schema_of(const struct vg_body_type *type)
                                  vg_slice_str(type->kind));
 }
 
+/* Who owned what is told apart from the object, and written anew. Metadata may be shared: it is
+ * copied. */
+static int drop_managers(struct vg_arena *a, struct vg_json *root)
+{
+    struct vg_json *meta = vg_json_get_str(root, "metadata");
+    struct vg_json copy;
+    int err = vg_json_top_copy(a, meta, &copy);
+    if (err < 0)
+        return err;
+    (void)vg_json_object_remove(&copy, VG_SLICE_LIT("managedFields"));
+    *meta = copy;
+    return 0;
+}
+
 /* A tree whose type is known to be right: its fields, its defaults, its metadata. */
 static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_body_type *type,
                       struct vg_json *unknown, struct vg_body *ret, struct vg_status *status)
@@ -236,6 +251,8 @@ static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_
     if (err == 0)
         err = vg_meta_read(a, vg_json_get_str(root, "metadata"), type->kind, &ret->meta,
                            schema ? NULL : unknown, status);
+    if (err == 0 && ret->meta.managed)
+        err = drop_managers(a, root);
     ret->root = root;
     return err;
 }

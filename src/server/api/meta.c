@@ -202,12 +202,17 @@ static int read_grace(struct reader *r, const struct vg_json *v)
     return read_int(r, v, "ObjectMeta.metadata.deletionGracePeriodSeconds", &r->meta->grace_s);
 }
 
-/* Checked for its type and left out: nobody owns fields yet. */
 static int read_managed(struct reader *r, const struct vg_json *v)
 {
-    if (v->type == VG_JSON_NULL || v->type == VG_JSON_ARRAY)
+    if (v->type == VG_JSON_NULL)
         return 0;
-    return refuse(r, v, "ObjectMeta.metadata.managedFields", "[]v1.ManagedFieldsEntry");
+    if (v->type != VG_JSON_ARRAY)
+        return refuse(r, v, "ObjectMeta.metadata.managedFields", "[]v1.ManagedFieldsEntry");
+    r->meta->managed = vg_arena_new(r->arena, struct vg_json);
+    if (!r->meta->managed)
+        return -ENOMEM;
+    *r->meta->managed = *v;
+    return 0;
 }
 
 /* ObjectMeta's fields in the order in which they are printed. */
@@ -362,6 +367,8 @@ int vg_meta_write(struct vg_arena *a, const struct vg_meta *m, struct vg_json *r
         err = add_node(a, &out, F_OWNERS, m->owners);
     if (err == 0)
         err = add_node(a, &out, F_FINALIZERS, m->finalizers);
+    if (err == 0)
+        err = add_node(a, &out, F_MANAGED, m->managed);
     if (err == 0)
         *ret = out;
     return err;

@@ -22,6 +22,8 @@ struct vg_meta {
     /* NULL: none. Labels and annotations are objects of strings, finalizers an array of strings,
      * owners an array of objects, each member by its known name. */
     struct vg_json *labels, *annotations, *owners, *finalizers;
+    /* Entries of managedFields, in the arena; NULL: none were given. Empty asks to forget them. */
+    struct vg_json *managed;
 };
 
 /* Unknown fields that are told of one body, as many as the original keeps. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "patch_show.h"
 #include "server/kinds/convert.h"
 #include "server/kinds/merge.h"
 #include "server/schema/gojson.h"
@@ -179,39 +180,17 @@ static int read_patch(struct patching *w)
 
 /* ---- applying ---- */
 
-static int compare_members(const void *a, const void *b)
-{
-    return vg_slice_cmp(vg_json_key(a), vg_json_key(b));
-}
-
-/* Objects that a patch has looked into are maps in the original, which prints them sorted. */
-static int sort_touched(struct vg_arena *a, struct vg_json *v, const struct vg_json *patch)
-{
-    struct vg_json copy;
-    if (v->type != VG_JSON_OBJECT || v->n == 0)
-        return 0;
-    int err = vg_json_top_copy(a, v, &copy);
-    if (err < 0)
-        return err;
-    qsort(copy.members, copy.n, sizeof *copy.members, compare_members);
-    VG_JSON_FOREACH_MEMBER (m, &copy) {
-        const struct vg_json *below = vg_json_get(patch, vg_json_key(m));
-        if (err == 0 && vg_json_is(below, VG_JSON_OBJECT))
-            err = sort_touched(a, &m->value, below);
-    }
-    *v = copy;
-    return err;
-}
-
 /* What a refusal shows: a strategic patch itself, as Go shows a map; of others the object as the
  * patch would have it. */
 static struct vg_slice shown_of(struct patching *w, const struct vg_json *result)
 {
     struct vg_arena *a = &w->update.change.call->ask->arena;
     VG_AUTO(buf) text = {0};
+    struct vg_json shown;
     if (w->type != PATCH_STRATEGIC) {
-        struct vg_json sorted = *result;
-        return sort_touched(a, &sorted, w->patch) < 0 ? VG_SLICE_LIT("") : vg_api_json(a, &sorted);
+        if (vg_patch_show(&w->update.change.scratch, result, w->patch, &shown) < 0)
+            shown = *result;
+        return vg_api_json(a, &shown);
     }
     if (vg_json_strategic_show(&text, w->patch) < 0)
         return VG_SLICE_LIT("");
@@ -261,20 +240,25 @@ static enum vg_verdict refuse_apply(struct patching *w, int err, const char *why
     return VG_CHANGE_FAIL;
 }
 
-/* The stored object with its revision, which patches may name. */
+/* The stored object with its revision, which patches may name, where it is printed. */
 static int with_rev(struct vg_change *c, const struct vg_body *cur, struct vg_json *ret)
 {
     struct vg_arena *a = &c->scratch;
     struct vg_json meta = vg_json_object();
     struct vg_slice rev;
+    bool is_told = false;
     int err = vg_json_top_copy(a, cur->root, ret);
     if (err == 0)
-        err = vg_json_top_copy(a, vg_json_get_str(cur->root, "metadata"), &meta);
-    if (err == 0)
         err = vg_arena_printf(a, &rev, "%llu", (unsigned long long)c->cur->rev);
-    if (err == 0)
-        err =
-            vg_json_object_set(a, &meta, VG_SLICE_LIT("resourceVersion"), vg_json_string_ref(rev));
+    VG_JSON_FOREACH_MEMBER (m, vg_json_get_str(cur->root, "metadata")) {
+        if (err == 0)
+            err = vg_json_object_add(a, &meta, vg_json_key(m), m->value);
+        if (err == 0 && !is_told && vg_slice_eq(vg_json_key(m), VG_SLICE_LIT("uid"))) {
+            err = vg_json_object_add(a, &meta, VG_SLICE_LIT("resourceVersion"),
+                                     vg_json_string_ref(rev));
+            is_told = true;
+        }
+    }
     return err < 0 ? err : vg_json_object_set(a, ret, VG_SLICE_LIT("metadata"), meta);
 }
 

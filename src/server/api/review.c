@@ -3,6 +3,7 @@
  * reading the question and writing the answer is the same for all. What is asked goes to whoever
  * made the call (access.h). */
 #include "review_int.h"
+#include "stamp.h"
 
 #include <errno.h>
 
@@ -144,6 +145,19 @@ static int read_metadata(struct vg_review *r)
     return vg_meta_write(&r->call->ask->arena, m, &r->metadata);
 }
 
+/* What is asked has owners too, though it is not kept. */
+static int manage(struct vg_review *r, const struct vg_json *asked)
+{
+    struct vg_arena *a = &r->call->ask->arena;
+    struct vg_change c = {.call = r->call, .kind = r->call->ask->target->kind, .scratch = *a};
+    struct vg_json *managed = NULL;
+    int err = vg_change_manage(&c, asked, &r->body, NULL, &managed);
+    *a = c.scratch;
+    if (err == 0 && managed)
+        err = vg_json_object_set(a, &r->metadata, VG_SLICE_LIT("managedFields"), *managed);
+    return err;
+}
+
 static int check(struct vg_review *r, struct vg_api_status *ret_status)
 {
     const struct vg_kind *kind = r->call->ask->target->kind;
@@ -156,6 +170,9 @@ static int check(struct vg_review *r, struct vg_api_status *ret_status)
         err = vg_json_object_set(e.arena, r->body.root, VG_SLICE_LIT("metadata"), r->metadata);
     if (err == 0)
         err = vg_schema_arrange(e.arena, kind->type, r->body.root, arranged);
+    if (err < 0)
+        return no_memory(ret_status);
+    err = manage(r, arranged);
     if (err < 0)
         return no_memory(ret_status);
     r->body.root = arranged;

@@ -135,9 +135,21 @@ static const struct vg_rules *rules_of(const struct vg_change *c)
     return own ? own : vg_rules_of(vg_kind_stored(c->kind));
 }
 
-int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_json *old,
-                      struct vg_meta *m)
+/* A namespace's finalizers are set by now, which its writer does not own. */
+static int manage(struct vg_change *c, struct vg_json *own, const struct vg_body *given,
+                  const struct vg_body *old, struct vg_meta *m)
 {
+    struct vg_json plain;
+    if (!vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC))
+        return vg_change_manage(c, own, given, old, &m->managed);
+    int err = vg_schema_arrange(&c->scratch, stored_type(c), given->root, &plain);
+    return err < 0 ? err : vg_change_manage(c, &plain, given, old, &m->managed);
+}
+
+int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_body *given,
+                      const struct vg_body *was, struct vg_meta *m)
+{
+    const struct vg_json *old = was ? was->root : NULL;
     const struct vg_rules *rules = rules_of(c);
     vg_rules_prepare_fn *prepare = !rules            ? NULL
                                    : is_of_status(c) ? rules->prepare_status
@@ -146,6 +158,10 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
      * compared with what is stored. */
     struct vg_json own;
     int err = vg_schema_arrange(&c->scratch, stored_type(c), root, &own);
+    if (err == 0 && old)
+        err = share_equals(&own, old);
+    if (err == 0)
+        err = manage(c, &own, given, was, m);
     if (err == 0 && prepare && rules->ignores_meta)
         err = prepare(&c->scratch, &own, old);
     else if (err == 0 && prepare)
@@ -303,7 +319,7 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
     if (err == 0)
         err = stamp_status(c, &root);
     if (err == 0)
-        err = vg_change_prepare(c, &root, NULL, &m);
+        err = vg_change_prepare(c, &root, body, NULL, &m);
     if (err < 0)
         return vg_change_refuse(c, err);
     struct vg_field_errors e = {.arena = &c->call->ask->arena};
@@ -377,7 +393,7 @@ int vg_stamp_string_data(struct vg_arena *a, struct vg_json *root)
 #define NAME_LABEL VG_SLICE_LIT("kubernetes.io/metadata.name")
 
 /* The label that says the name, at its place among the sorted ones. */
-static int stamp_name_label(struct vg_arena *a, struct vg_meta *m)
+int vg_stamp_name_label(struct vg_arena *a, struct vg_meta *m)
 {
     struct vg_json *out = vg_arena_new(a, struct vg_json);
     if (!out)
@@ -422,7 +438,7 @@ int vg_stamp_namespace(struct vg_arena *a, struct vg_json *root, struct vg_meta 
 {
     struct vg_json spec = vg_json_object(), list;
     const struct vg_json *given = vg_json_get_str(root, "spec");
-    int err = m->name.n ? stamp_name_label(a, m) : 0;
+    int err = m->name.n ? vg_stamp_name_label(a, m) : 0;
     if (err == 0 && vg_json_is(given, VG_JSON_OBJECT))
         err = vg_json_top_copy(a, given, &spec);
     if (err == 0 && finalizers)

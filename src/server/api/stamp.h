@@ -9,10 +9,28 @@ enum vg_verdict vg_change_refuse(struct vg_change *c, int err);
 /* FAIL with a 422 about the kind. */
 enum vg_verdict vg_change_invalid(struct vg_change *c, struct vg_slice name,
                                   const struct vg_field_errors *e);
-/* Arrange the object and let the kind's rules set what they want in it and in *m; old: what is
- * stored, or NULL. root is a top copy. -ENOMEM. */
-VG_CHECK int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_json *old,
+/* Arrange the object, note in m->managed who set what of it, and let the kind's rules set what they
+ * want in it and in *m; given: as the client sent it; old: what is stored, or NULL. root is a top
+ * copy. -ENOMEM. */
+VG_CHECK int vg_change_prepare(struct vg_change *c, struct vg_json *root,
+                               const struct vg_body *given, const struct vg_body *old,
                                struct vg_meta *m);
+/* Who owns which fields once `now` (arranged, as the client wants it) is written over old, NULL:
+ * nothing. given: what the client sent. *ret is NULL: nobody (managed.c). -ENOMEM. */
+VG_CHECK int vg_change_manage(struct vg_change *c, const struct vg_json *now,
+                              const struct vg_body *given, const struct vg_body *old,
+                              struct vg_json **ret);
+/* The same for a write of scale, whose own fields are those of a Scale (managed_scale.c). who:
+ * name, time. -ENOMEM. */
+struct vg_managers;
+struct vg_manager;
+VG_CHECK int vg_change_manage_scale(struct vg_change *c, const struct vg_json *now,
+                                    const struct vg_json *old, const struct vg_managers *was,
+                                    const struct vg_manager *who, struct vg_json **ret);
+/* Do two lists of managers differ in times alone, if in anything? */
+bool vg_managed_differ_in_time(const struct vg_json *a, const struct vg_json *b);
+/* Set the label that says a namespace's name, at its place. -ENOMEM. */
+VG_CHECK int vg_stamp_name_label(struct vg_arena *a, struct vg_meta *m);
 /* What they refuse; likewise. */
 void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struct vg_json *root,
                      const struct vg_json *old);

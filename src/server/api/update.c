@@ -183,11 +183,35 @@ static bool is_gone(const struct vg_change *c, const struct vg_json *root, const
     return !vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC) || !held || held->n == 0;
 }
 
+/* Is all as it was but for the times of managers? Members that are as they were are the old ones.
+ */
+static bool is_same_but_times(struct vg_change *c, const struct vg_json *root,
+                              const struct vg_meta *m, const struct vg_body *cur)
+{
+    struct vg_meta copy = *m;
+    struct vg_json meta;
+    copy.managed = cur->meta.managed;
+    if (!m->managed || !vg_managed_differ_in_time(m->managed, cur->meta.managed))
+        return false;
+    VG_JSON_FOREACH_MEMBER (x, root) {
+        const struct vg_json *was = vg_json_get(cur->root, vg_json_key(x));
+        bool is_shared = was && was->type == x->value.type && was->n == x->value.n &&
+                         was->items == x->value.items;
+        if (!is_shared && !vg_slice_eq(vg_json_key(x), VG_SLICE_LIT("metadata")) &&
+            differs(&x->value, was))
+            return false;
+    }
+    return vg_meta_write(&c->scratch, &copy, &meta) == 0 &&
+           !differs(&meta, vg_json_get_str(cur->root, "metadata"));
+}
+
 /* Sealed; and then: is it to be written at all? */
-static enum vg_verdict settle(struct vg_update *w, struct vg_json *root, const struct vg_meta *m,
+static enum vg_verdict settle(struct vg_update *w, struct vg_json *root, struct vg_meta *m,
                               const struct vg_body *cur)
 {
     struct vg_change *c = &w->change;
+    if (is_same_but_times(c, root, m, cur))
+        m->managed = cur->meta.managed;
     enum vg_verdict verdict = vg_change_seal(c, root, m, cur->root);
     if (verdict != VG_CHANGE_PUT)
         return verdict;
@@ -213,7 +237,7 @@ enum vg_verdict vg_update_apply(struct vg_update *w, const struct vg_body *next,
     keep_meta(&m, &cur->meta);
     int err = merge(c, next, cur, &m, &root);
     if (err == 0)
-        err = vg_change_prepare(c, &root, cur->root, &m);
+        err = vg_change_prepare(c, &root, next, cur, &m);
     if (err < 0)
         return vg_change_refuse(c, err);
     count_generation(c, &root, &m, cur);

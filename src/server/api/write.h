@@ -24,6 +24,9 @@ struct vg_write_opts {
 VG_CHECK int vg_write_opts_read(struct vg_api_call *call, const char *type,
                                 struct vg_write_opts *ret, struct vg_api_status *ret_status);
 
+/* Go's unicode.IsPrint, near enough, as names of managers are checked. */
+bool vg_is_printable(uint32_t code);
+
 enum vg_propagation { VG_PROPAGATE_UNSET, VG_ORPHAN, VG_BACKGROUND, VG_FOREGROUND };
 struct vg_delete_opts {
     bool is_dry_run;

@@ -9,7 +9,7 @@
 #define FIELD_MANAGER_MAX 128u
 
 /* Go's unicode.IsPrint, near enough: control characters and broken UTF-8 are not. */
-static bool is_printable(uint32_t code)
+bool vg_is_printable(uint32_t code)
 {
     return code >= 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0) && code != 0xfffd;
 }
@@ -23,7 +23,7 @@ static void check_manager(struct vg_field_errors *e, struct vg_slice manager)
     for (size_t at = 0; at < manager.n;) {
         uint32_t code = 0xfffd;
         size_t n = vg_utf8_next(vg_slice(manager.p + at, manager.n - at), &code);
-        if (!is_printable(code))
+        if (!vg_is_printable(code))
             vg_field_invalid(e, "fieldManager", vg_api_quote(e->arena, manager),
                              "invalid character U+%04" PRIX32 " (at position %zu)", code, at);
         at += n ? n : 1;

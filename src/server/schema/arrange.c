@@ -42,7 +42,7 @@ static bool is_empty(const struct vg_schema_field *f, const struct vg_json *v)
 }
 
 /* An absent field that is printed all the same; false: it is not. */
-static bool make_zero(const struct vg_schema_field *f, struct vg_json *ret)
+bool vg_schema_zero(const struct vg_schema_field *f, struct vg_json *ret)
 {
     static const struct vg_json zero = {
         .type = VG_JSON_NUMBER, .flags = VG_JSON_INTEGER, .n = 1, .text = "0"};
@@ -186,7 +186,7 @@ static const struct vg_json *printed(const struct vg_schema_field *f, const stru
 {
     if (given && !is_empty(f, given))
         return given;
-    return make_zero(f, room) ? room : NULL;
+    return vg_schema_zero(f, room) ? room : NULL;
 }
 
 static int arrange_type(struct vg_arena *a, const struct vg_schema_type *type,

@@ -38,5 +38,8 @@ VG_CHECK int vg_schema_arrange(struct vg_arena *a, const struct vg_schema_type *
 VG_CHECK int vg_schema_arrange_like(struct vg_arena *a, const struct vg_schema_type *type,
                                     const struct vg_json *root, const struct vg_json *old,
                                     struct vg_json *ret);
+/* What is printed of a field that an object does not have; a struct's inside is not filled. False:
+ * nothing. */
+bool vg_schema_zero(const struct vg_schema_field *f, struct vg_json *ret);
 
 #endif

@@ -206,6 +206,26 @@ static int prepare_daemon_set_status(struct vg_arena *a, struct vg_json *obj,
     return set_template_generation(a, obj, template_generation(old));
 }
 
+/* Its own generation is a field of older versions, which this one shows as an annotation. */
+static int show_daemon_set(struct vg_arena *a, struct vg_json *metadata)
+{
+    const struct vg_json *given = vg_json_get_str(metadata, "annotations");
+    struct vg_json out = vg_json_object();
+    const struct vg_json *was = given ? vg_json_get(given, TEMPLATE_GENERATION) : NULL;
+    bool is_number = was && was->n;
+    for (uint32_t i = 0; is_number && i < was->n; i++)
+        is_number = was->text[i] >= '0' && was->text[i] <= '9';
+    int err = 0;
+    for (uint32_t i = 0; given && i < given->n && err == 0; i++)
+        if (!vg_slice_eq(vg_json_key(&given->members[i]), TEMPLATE_GENERATION))
+            err = vg_json_object_add(a, &out, vg_json_key(&given->members[i]),
+                                     given->members[i].value);
+    if (err == 0)
+        err = vg_json_object_add(a, &out, TEMPLATE_GENERATION,
+                                 is_number ? *was : vg_json_string_ref(VG_SLICE_LIT("0")));
+    return err < 0 ? err : vg_json_object_set(a, metadata, VG_SLICE_LIT("annotations"), out);
+}
+
 static void check_daemon_rolling(struct vg_check *c, const struct vg_at *rolling)
 {
     struct vg_at unavailable = vg_at(rolling, "maxUnavailable");
@@ -283,6 +303,7 @@ const struct vg_rules vg_rules_daemon_set = {
     .kind = "DaemonSet",
     .prepare = prepare_daemon_set,
     .prepare_status = prepare_daemon_set_status,
+    .show = show_daemon_set,
     .check = check_daemon_set,
     .check_update = check_daemon_set_update,
     .check_status = check_daemon_set_status,

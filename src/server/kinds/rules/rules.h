@@ -32,6 +32,9 @@ struct vg_rules {
     /* What the server sets or drops in an object before it is checked; old: what is stored, NULL at
      * a create. `obj` may be changed, old not. 0, -ENOMEM. */
     vg_rules_prepare_fn *prepare;
+    /* What the version shows in metadata that was not given: it counts as the writer's. 0, -ENOMEM.
+     */
+    int (*show)(struct vg_arena *a, struct vg_json *metadata);
     /* prepare neither reads metadata nor sets any; else it is the server's own while it runs. */
     bool ignores_meta;
     /* The same for a write of its status. */

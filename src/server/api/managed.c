@@ -1,0 +1,326 @@
+/* managed.c - metadata.managedFields: who owns which fields after a write.
+ * Ownership is reckoned on what the client wants, before rules change it, as kube-apiserver does;
+ * so what the server sets by itself is nobody's. A write names its manager by `fieldManager`, else
+ * by the first word of its User-Agent. */
+#include <errno.h>
+
+#include "base/utf8.h"
+#include "server/fields/managers.h"
+#include "server/kinds/convert.h"
+#include "server/kinds/rules/rules.h"
+#include "server/kinds/types.h"
+#include "server/schema/decode.h"
+#include "stamp.h"
+#include "json/equal.h"
+
+/* ---- what a write leaves alone ---- */
+
+static const struct vg_fields_path nothing[] = {{NULL, NULL}};
+static const struct vg_fields_path of_status[] = {{"status", NULL}, {NULL, NULL}};
+static const struct vg_fields_path of_spec[] = {{"spec", NULL}, {NULL, NULL}};
+static const struct vg_fields_path of_spec_and_meta[] = {
+    {"spec", NULL}, {"metadata", NULL}, {NULL, NULL}};
+static const struct vg_fields_path of_both[] = {{"spec", NULL}, {"status", NULL}, {NULL, NULL}};
+
+/* Where the rule does not say it: by the resets of each kind's strategy. */
+static const struct exception {
+    const char *kind;
+    const char *sub; /* "": the object itself */
+    struct vg_fields_path without[4];
+} exceptions[] = {
+    {"CertificateSigningRequest", "status", {{"spec", NULL}, {"status", "conditions"}}},
+    {"CertificateSigningRequest", "approval", {{"spec", NULL}, {"status", "certificate"}}},
+    {"Deployment", "status", {{"spec", NULL}, {"metadata", "labels"}}},
+    {"Pod",
+     "status",
+     {{"spec", NULL}, {"metadata", "deletionTimestamp"}, {"metadata", "ownerReferences"}}},
+};
+
+/* Kinds whose status is written without their metadata. */
+static const char *const bare_status[] = {"APIService",
+                                          "CustomResourceDefinition",
+                                          "DeviceTaintRule",
+                                          "FlowSchema",
+                                          "PriorityLevelConfiguration",
+                                          "PodGroup",
+                                          "ResourceClaim",
+                                          "ResourcePoolStatusRequest",
+                                          "ServiceCIDR",
+                                          "StorageVersion",
+                                          "StorageVersionMigration",
+                                          "ValidatingAdmissionPolicy",
+                                          "VolumeAttachment",
+                                          NULL};
+
+static bool is_among(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0)
+            return true;
+    return false;
+}
+
+static const struct vg_fields_path *left_alone(const struct vg_kind *kind,
+                                               const struct vg_kind_sub *sub)
+{
+    for (size_t i = 0; i < VG_ARRAY_LEN(exceptions); i++)
+        if (strcmp(kind->kind, exceptions[i].kind) == 0 &&
+            strcmp(sub ? sub->name : "", exceptions[i].sub) == 0)
+            return exceptions[i].without;
+    if (sub && sub->type == VG_SUB_STATUS)
+        return is_among(kind->kind, bare_status) ? of_spec_and_meta : of_spec;
+    if (strcmp(kind->kind, "CertificateSigningRequest") == 0)
+        return of_both;
+    return vg_kind_is(kind, VG_KIND_HAS_STATUS) ? of_status : nothing;
+}
+
+/* ---- who writes ---- */
+
+/* Of a User-Agent: what stands before the first slash, as far as it can be printed. */
+#define AGENT_NAME_MAX 128u
+
+static int name_of_agent(struct vg_arena *a, struct vg_slice agent, struct vg_slice *ret)
+{
+    char name[AGENT_NAME_MAX];
+    size_t n = 0;
+    const char *slash = agent.n ? memchr(agent.p, '/', agent.n) : NULL;
+    if (slash)
+        agent.n = (size_t)(slash - agent.p);
+    for (size_t at = 0; at < agent.n;) {
+        uint32_t code = 0xfffd;
+        size_t len = vg_utf8_next(vg_slice(agent.p + at, agent.n - at), &code);
+        len = len ? len : 1;
+        if (vg_is_printable(code)) {
+            if (n + len > AGENT_NAME_MAX)
+                break;
+            memcpy(name + n, agent.p + at, len);
+            n += len;
+        }
+        at += len;
+    }
+    return vg_arena_keep(a, vg_slice(name, n), ret);
+}
+
+static int find_name(struct vg_change *c, struct vg_slice *ret)
+{
+    *ret = vg_query_get(c->call->ask->target, "fieldManager");
+    int err = 0;
+    if (ret->n == 0)
+        err = name_of_agent(&c->scratch, vg_http_field(c->call->x, "user-agent"), ret);
+    if (err == 0 && ret->n == 0)
+        *ret = VG_SLICE_LIT("unknown");
+    return err;
+}
+
+/* ---- what differs, in each version ---- */
+
+struct managing {
+    struct vg_change *change;
+    const struct vg_json *now, *old; /* as stored; old NULL: nothing */
+    const struct vg_kind *kind;      /* what they are stored as */
+    struct vg_status *status;
+    /* One kind has two versions at most. */
+    struct {
+        const struct vg_kind *kind;
+        struct vg_fields_delta delta;
+    } known[2];
+};
+
+/* The row of a version of the same kind; NULL: there is none. */
+static const struct vg_kind *version_of(const struct vg_kind *stored, struct vg_slice api_version)
+{
+    if (vg_slice_eq(api_version, vg_slice_str(stored->api_version)))
+        return stored;
+    size_t n;
+    const struct vg_kind *kinds = vg_kinds(&n);
+    for (size_t i = 0; i < n; i++)
+        if (kinds[i].stored == stored &&
+            vg_slice_eq(api_version, vg_slice_str(kinds[i].api_version)))
+            return &kinds[i];
+    return NULL;
+}
+
+static int as_version(struct vg_arena *a, const struct vg_kind *kind, const struct vg_json *stored,
+                      struct vg_json *room, const struct vg_json **ret)
+{
+    *ret = stored;
+    if (!stored || !kind->stored)
+        return 0;
+    int err = vg_kind_from_stored(a, kind, stored, room);
+    *ret = room;
+    return err;
+}
+
+static int reckon(struct managing *g, const struct vg_kind *kind, struct vg_fields_delta *ret)
+{
+    struct vg_arena *a = &g->change->scratch;
+    struct vg_json rooms[2];
+    const struct vg_json *old, *now;
+    int err = as_version(a, kind, g->old, &rooms[0], &old);
+    if (err == 0)
+        err = as_version(a, kind, g->now, &rooms[1], &now);
+    if (err < 0)
+        return err;
+    return vg_fields_compare(a, vg_kind_type(kind), old, now,
+                             left_alone(g->kind, g->change->call->ask->target->sub), ret,
+                             g->status);
+}
+
+static int delta_of(void *arg, struct vg_slice api_version, const struct vg_fields_delta **ret)
+{
+    struct managing *g = arg;
+    const struct vg_kind *kind = version_of(g->kind, api_version);
+    if (!kind)
+        return 0;
+    size_t i = kind->stored ? 1 : 0;
+    if (g->known[i].kind != kind) {
+        int err = reckon(g, kind, &g->known[i].delta);
+        if (err < 0)
+            return err;
+        g->known[i].kind = kind;
+    }
+    *ret = &g->known[i].delta;
+    return 1;
+}
+
+/* ---- the list that a write begins with ---- */
+
+static bool asks_to_forget(const struct vg_json *list)
+{
+    return list && (list->n == 0 || (list->n == 1 && list->items[0].n == 0));
+}
+
+static bool is_same(const struct vg_json *a, const struct vg_json *b)
+{
+    return a->items == b->items || vg_json_equal(a, b) == 1;
+}
+
+/* The client's if it sent a good one, else what is stored. Subresources cannot set them. */
+static int begin_with(struct vg_change *c, const struct vg_json *given,
+                      const struct vg_json *stored, struct vg_managers *ret)
+{
+    struct vg_status why;
+    int err;
+    *ret = (struct vg_managers){0};
+    if (!c->call->ask->target->sub && given && !(stored && is_same(given, stored))) {
+        if (asks_to_forget(given))
+            return 0;
+        err = vg_managers_read(&c->scratch, given, false, ret, &why);
+        if (err == -ENOMEM || (err == 0 && ret->n))
+            return err;
+        *ret = (struct vg_managers){0};
+    }
+    err = vg_managers_read(&c->scratch, stored, true, ret, &why);
+    return err == -ENOMEM ? err : 0;
+}
+
+/* ---- a write ---- */
+
+/* A list that is printed as null may have been given empty, which is not the same to its owner. */
+static int keep_empties(struct vg_arena *a, struct vg_json *v, const struct vg_json *given,
+                        int depth)
+{
+    int err = 0;
+    VG_JSON_FOREACH_MEMBER (m, v) {
+        const struct vg_json *was = NULL;
+        bool is_null = m->value.type == VG_JSON_NULL;
+        bool is_deep = depth > 0 && m->value.type == VG_JSON_OBJECT && m->value.n;
+        if (is_null || is_deep)
+            was = vg_json_get(given, vg_json_key(m));
+        if (is_null && was && was->type >= VG_JSON_ARRAY)
+            m->value = *was;
+        struct vg_json copy;
+        bool has_null = false;
+        for (uint32_t i = 0; is_deep && was && i < m->value.n; i++)
+            has_null = has_null || m->value.members[i].value.type == VG_JSON_NULL;
+        if (!has_null)
+            continue;
+        err = vg_json_top_copy(a, &m->value, &copy);
+        if (err == 0)
+            err = keep_empties(a, &copy, was, depth - 1);
+        if (err < 0)
+            return err;
+        m->value = copy;
+    }
+    return err;
+}
+
+static int with_meta(struct vg_change *c, const struct vg_json *now, const struct vg_body *given,
+                     struct vg_json *ret)
+{
+    struct vg_meta m = given->meta;
+    struct vg_json meta;
+    m.managed = NULL;
+    int err = 0;
+    if (vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC)) {
+        m.name = m.name.n ? m.name : c->name;
+        err = m.name.n ? vg_stamp_name_label(&c->scratch, &m) : 0;
+    }
+    if (err == 0)
+        err = vg_meta_write(&c->scratch, &m, &meta);
+    const struct vg_rules *rules = vg_rules_of(vg_kind_stored(c->kind));
+    if (err == 0 && rules && rules->show)
+        err = rules->show(&c->scratch, &meta);
+    if (err == 0)
+        err = vg_json_top_copy(&c->scratch, now, ret);
+    if (err == 0)
+        err = keep_empties(&c->scratch, ret, given->root, 1);
+    return err < 0 ? err : vg_json_object_set(&c->scratch, ret, VG_SLICE_LIT("metadata"), meta);
+}
+
+int vg_change_manage(struct vg_change *c, const struct vg_json *now, const struct vg_body *given,
+                     const struct vg_body *old, struct vg_json **ret)
+{
+    const struct vg_kind_sub *sub = c->call->ask->target->sub;
+    struct vg_status why;
+    struct vg_json wanted;
+    struct vg_managers m;
+    struct vg_manager who = {.api_version = vg_slice_str(vg_kind_api_version(c->kind)),
+                             .subresource = vg_slice_str(sub ? sub->name : "")};
+    *ret = NULL;
+    int err = begin_with(c, given->meta.managed, old ? old->meta.managed : NULL, &m);
+    if (err < 0 || (old && m.n == 0)) /* an object without managers has none until an apply */
+        return err;
+    err = find_name(c, &who.name);
+    if (err == 0)
+        err = vg_stamp_time(c, 0, &who.time);
+    if (err == 0 && sub && sub->type == VG_SUB_SCALE)
+        return vg_change_manage_scale(c, now, old->root, &m, &who, ret);
+    if (err == 0)
+        err = with_meta(c, now, given, &wanted);
+    if (err < 0)
+        return err;
+    struct managing g = {.change = c,
+                         .now = &wanted,
+                         .old = old ? old->root : NULL,
+                         .kind = vg_kind_stored(c->kind),
+                         .status = &why};
+    err = vg_managers_update(&c->scratch, &m, &who, delta_of, &g);
+    if (err == VIGIL_E_INVALID) /* what cannot be tracked is not */
+        return 0;
+    return err < 0 ? err : vg_managers_write(&c->scratch, &m, ret);
+}
+
+/* ---- times ---- */
+
+static bool is_same_but_time(const struct vg_json *a, const struct vg_json *b)
+{
+    static const char *const names[] = {"manager",    "operation", "apiVersion",
+                                        "fieldsType", "fieldsV1",  "subresource"};
+    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
+        const struct vg_json *x = vg_json_get_str(a, names[i]), *y = vg_json_get_str(b, names[i]);
+        if (x != y && vg_json_equal(x, y) != 1)
+            return false;
+    }
+    return true;
+}
+
+bool vg_managed_differ_in_time(const struct vg_json *a, const struct vg_json *b)
+{
+    if (!a || !b || a->n != b->n)
+        return false;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (!is_same_but_time(&a->items[i], &b->items[i]))
+            return false;
+    return true;
+}
