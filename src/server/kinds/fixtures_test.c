@@ -6,6 +6,7 @@
  * defaults and preparation. Lines that begin with # say something. Metadata has rules of its own,
  * which are not run here. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 
 #include "convert.h"
@@ -47,29 +48,30 @@ static void find_kind(struct run *r, const struct vg_json *object)
         fail_msg("%s: %.*s: no such kind", r->file, VG_SLICE_ARG(r->name));
 }
 
-/* Decoded, defaulted and prepared, as it is stored. */
-static struct vg_json stored(const struct run *r, struct vg_json *object, const struct vg_json *old,
-                             bool is_status)
+/* Decoded, defaulted and prepared, as it is stored. 0, -ENOMEM. */
+static int store(const struct run *r, struct vg_json *object, const struct vg_json *old,
+                 bool is_status, struct vg_json *ret)
 {
     struct vg_status why = {0};
-    struct vg_json unknown = vg_json_array(), ret;
-    if (vg_schema_decode(r->arena, r->type, object, &unknown, &why) < 0)
+    struct vg_json unknown = vg_json_array(), own;
+    int err = vg_schema_decode(r->arena, r->type, object, &unknown, &why);
+    if (err < 0 && err != -ENOMEM)
         fail_msg("%s: %.*s: %s", r->file, VG_SLICE_ARG(r->name), why.message);
     if (unknown.n && !is_other_folder)
         fail_msg("%s: %.*s: unknown %.*s", r->file, VG_SLICE_ARG(r->name),
                  VG_SLICE_ARG(vg_json_text(&unknown.items[0])));
-    assert_int_equal(vg_schema_default(r->arena, r->type, object), 0);
-    assert_int_equal(vg_schema_arrange(r->arena, r->type, object, &ret), 0);
-    if (r->kind && r->kind->stored) {
-        struct vg_json own = ret;
-        assert_int_equal(vg_kind_to_stored(r->arena, r->kind, &own, &ret), 0);
+    if (err == 0)
+        err = vg_schema_default(r->arena, r->type, object);
+    if (err == 0)
+        err = vg_schema_arrange(r->arena, r->type, object, ret);
+    if (err == 0 && r->kind && r->kind->stored) {
+        own = *ret;
+        err = vg_kind_to_stored(r->arena, r->kind, &own, ret);
     }
     vg_rules_prepare_fn *prepare = !r->rules   ? NULL
                                    : is_status ? r->rules->prepare_status
                                                : r->rules->prepare;
-    if (prepare)
-        assert_int_equal(prepare(r->arena, &ret, old), 0);
-    return ret;
+    return err == 0 && prepare ? prepare(r->arena, ret, old) : err;
 }
 
 static struct vg_json causes_of(const struct run *r, const struct vg_field_errors *e)
@@ -119,37 +121,90 @@ static void check(const struct run *r, struct vg_field_errors *e, const struct v
         r->rules->check_status(&c, &at, old);
     else if (old && !is_status && r->rules->check_update)
         r->rules->check_update(&c, &at, old);
-    assert_false(e->failed);
+}
+
+struct record {
+    struct run r;
+    struct vg_json *object, *old; /* NULL: a create */
+    const struct vg_json *want, *becomes;
+    bool is_status;
+};
+
+static void read_record(struct vg_arena *arena, const char *file, struct vg_slice line,
+                        struct record *ret)
+{
+    struct vg_status why = {0};
+    struct vg_json *record;
+    if (vg_json_parse(arena, line, NULL, &record, &why) < 0)
+        fail_msg("%s: %s: %.*s", file, why.message, (int)VG_MIN(line.n, (size_t)80), line.p);
+    *ret = (struct record){
+        .r = {.arena = arena, .file = file, .name = vg_json_text(vg_json_get_str(record, "name"))},
+        .object = vg_json_get_str(record, "object"),
+        .old = vg_json_get_str(record, "old"),
+        .want = vg_json_get_str(record, "want"),
+        .becomes = vg_json_get_str(record, "becomes"),
+        .is_status = vg_json_is_true(vg_json_get_str(record, "status")),
+    };
+    find_kind(&ret->r, ret->object);
+}
+
+/* What the object becomes, and what is wrong with it. 0, -ENOMEM. */
+static int judge(const struct record *x, struct vg_json *ret, struct vg_field_errors *e)
+{
+    struct vg_json old = vg_json_null();
+    const struct vg_json *before = x->old ? &old : NULL;
+    int err = x->old ? store(&x->r, x->old, NULL, false, &old) : 0;
+    if (err == 0)
+        err = store(&x->r, x->object, before, x->is_status, ret);
+    if (err == 0)
+        check(&x->r, e, ret, before, x->is_status);
+    return err == 0 && e->failed ? -ENOMEM : err;
 }
 
 /* true: as it should be. */
 static bool run_record(const char *file, struct vg_slice line)
 {
     VG_AUTO(arena) arena = {0};
-    struct vg_status why = {0};
-    struct vg_json *record, old = vg_json_null();
     struct vg_field_errors e = {.arena = &arena};
-    if (vg_json_parse(&arena, line, NULL, &record, &why) < 0)
-        fail_msg("%s: %s: %.*s", file, why.message, (int)VG_MIN(line.n, (size_t)80), line.p);
-    struct run r = {
-        .arena = &arena, .file = file, .name = vg_json_text(vg_json_get_str(record, "name"))};
-    struct vg_json *object = vg_json_get_str(record, "object"), *before;
-    const struct vg_json *want = vg_json_get_str(record, "want");
-    const struct vg_json *becomes = vg_json_get_str(record, "becomes");
-    bool is_status = vg_json_is_true(vg_json_get_str(record, "status"));
-    find_kind(&r, object);
-    before = vg_json_get_str(record, "old");
-    if (before)
-        old = stored(&r, before, NULL, false);
-    struct vg_json now = stored(&r, object, before ? &old : NULL, is_status);
-    bool is_good = !becomes || is_same(&r, "becomes", &now, becomes);
-    check(&r, &e, &now, before ? &old : NULL, is_status);
-    struct vg_json got = causes_of(&r, &e), none = vg_json_array();
-    return is_same(&r, "causes", &got, want ? want : &none) && is_good;
+    struct vg_json now, none = vg_json_array();
+    struct record x;
+    read_record(&arena, file, line, &x);
+    assert_int_equal(judge(&x, &now, &e), 0);
+    bool is_good = !x.becomes || is_same(&x.r, "becomes", &now, x.becomes);
+    struct vg_json got = causes_of(&x.r, &e);
+    return is_same(&x.r, "causes", &got, x.want ? x.want : &none) && is_good;
 }
 
-/* How many records there are, and how many of them fail. */
-static size_t run_file(const char *file, size_t *failed)
+/* With memory that fails at each place in turn: it is said, or nothing is different for it. An
+ * object that is let through because an error did not fit would be the worst. */
+static bool run_short(const char *file, struct vg_slice line)
+{
+    bool is_good = true, is_over = false;
+    for (uint64_t n = 1; !is_over; n++) {
+        VG_AUTO(arena) reading = {0};
+        VG_AUTO(arena) arena = {0};
+        struct vg_field_errors e = {.arena = &arena};
+        struct vg_json now, none = vg_json_array();
+        struct record x;
+        vg_arena_init(&arena, 64, 0);
+        read_record(&reading, file, line, &x);
+        x.r.arena = &arena;
+        vg_alloc_fail_at(n, 0);
+        int err = judge(&x, &now, &e);
+        is_over = vg_alloc_fail_at(0, 0) < n;
+        assert_true(err == 0 || (err == -ENOMEM && !is_over));
+        if (err < 0)
+            continue;
+        struct vg_json got = causes_of(&x.r, &e);
+        is_good = is_same(&x.r, "causes", &got, x.want ? x.want : &none) && is_good;
+    }
+    return is_good;
+}
+
+typedef bool run_fn(const char *file, struct vg_slice line);
+
+/* How many records there are, and how many of them fail; every `step`th is run. */
+static size_t run_file(const char *file, run_fn *run, size_t step, size_t *failed)
 {
     char path[1200];
     VG_AUTO(buf) text = {0};
@@ -165,7 +220,7 @@ static size_t run_file(const char *file, size_t *failed)
         const char *end = memchr(rest.p, '\n', rest.n);
         size_t len = end ? (size_t)(end - rest.p) : rest.n;
         if (len && rest.p[0] != '#') {
-            *failed += !run_record(file, vg_slice(rest.p, len));
+            *failed += n % step == 0 && !run(file, vg_slice(rest.p, len));
             n++;
         }
         rest = vg_slice(rest.p + len + (end ? 1 : 0), rest.n - len - (end ? 1 : 0));
@@ -173,20 +228,32 @@ static size_t run_file(const char *file, size_t *failed)
     return n;
 }
 
-static void test_objects_are_defaulted_and_refused_as_the_fixtures_say(void **state)
+static void run_folder(run_fn *run, size_t step)
 {
-    (void)state;
     size_t n = 0, failed = 0;
     DIR *dir = opendir(folder);
     assert_non_null(dir);
     for (struct dirent *f = readdir(dir); f; f = readdir(dir))
         if (f->d_name[0] != '.')
-            n += run_file(f->d_name, &failed);
+            n += run_file(f->d_name, run, step, &failed);
     closedir(dir);
     printf("%zu records\n", n);
     if (failed)
         fail_msg("%zu of %zu records", failed, n);
     assert_true(n > 0);
+}
+
+static void objects_are_defaulted_and_refused_as_the_fixtures_say(void **state)
+{
+    (void)state;
+    run_folder(run_record, 1);
+}
+
+/* Some of each kind; all of them in the long round. */
+static void short_memory_lets_nothing_through(void **state)
+{
+    (void)state;
+    run_folder(run_short, vg_test_is_long() ? 1 : 8);
 }
 
 int main(int argc, char **argv)
@@ -195,7 +262,8 @@ int main(int argc, char **argv)
     if (is_other_folder)
         folder = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_objects_are_defaulted_and_refused_as_the_fixtures_say),
+        cmocka_unit_test(objects_are_defaulted_and_refused_as_the_fixtures_say),
+        cmocka_unit_test(short_memory_lets_nothing_through),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "rules/ip.h"
 #include "rules/names.h"
 #include "rules/resources.h"
+#include "rules/rules.h"
 #include "test_support.h"
 
 /* ---- texts that were seen ---- */
@@ -131,6 +132,39 @@ static void resources_belong_to_someone(void **state)
     assert_false(vg_resource_is_standard(VG_SLICE_LIT("gpu")));
 }
 
+/* ---- when a volume changed its phase ---- */
+
+static struct vg_slice phase_time(struct vg_arena *a, const char *now, const char *before)
+{
+    const struct vg_rules *rules =
+        vg_rules_find(VG_SLICE_LIT(""), VG_SLICE_LIT("PersistentVolume"));
+    struct vg_json *obj, *old;
+    assert_int_equal(vg_json_parse(a, vg_slice_str(now), NULL, &obj, NULL), 0);
+    assert_int_equal(vg_json_parse(a, vg_slice_str(before), NULL, &old, NULL), 0);
+    assert_int_equal(rules->prepare_status(a, obj, old), 0);
+    return vg_json_text(vg_json_at_path(obj, "status.lastPhaseTransitionTime"));
+}
+
+static void the_time_of_a_phase_is_when_it_changed(void **state)
+{
+    (void)state;
+    VG_AUTO(arena) a = {0};
+    static const char old[] = "{\"status\":{\"phase\":\"Pending\",\"lastPhaseTransitionTime\":"
+                              "\"2020-01-01T00:00:00Z\"}}";
+    static const char kept[] = "{\"status\":{\"phase\":\"Bound\",\"lastPhaseTransitionTime\":"
+                               "\"2020-01-01T00:00:00Z\"}}";
+    static const char said[] = "{\"status\":{\"phase\":\"Bound\",\"lastPhaseTransitionTime\":"
+                               "\"2021-01-01T00:00:00Z\"}}";
+    struct vg_slice then = VG_SLICE_LIT("2020-01-01T00:00:00Z");
+    struct vg_slice t = phase_time(&a, "{\"status\":{\"phase\":\"Pending\"}}", old);
+    vg_assert_slice_equal(t, then);
+    t = phase_time(&a, "{\"status\":{\"phase\":\"Bound\"}}", old);
+    assert_true(t.n == then.n && vg_slice_cmp(t, then) > 0);
+    t = phase_time(&a, kept, old);
+    assert_true(vg_slice_cmp(t, then) > 0);
+    vg_assert_slice_equal(phase_time(&a, said, old), VG_SLICE_LIT("2021-01-01T00:00:00Z"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +173,7 @@ int main(void)
         cmocka_unit_test(addresses_are_read_as_go_reads_them),
         cmocka_unit_test(steps_back_are_seen),
         cmocka_unit_test(resources_belong_to_someone),
+        cmocka_unit_test(the_time_of_a_phase_is_when_it_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,8 @@ static bool complain(struct scan *s, const char *where)
         shown = "\\'", n = 2;
     else if (c == '"')
         shown = "\"";
+    else if (c > ' ' && c < 0x7f && c != '\\')
+        shown = &s->text.p[s->at];
     else if (vg_quote_append(&q, one) == 0)
         shown = q.p + 1, n = q.n - 2;
     (void)vg_fail(s->status, VIGIL_E_JSON_SYNTAX, "invalid character '%.*s' %s", (int)n, shown,

@@ -194,8 +194,12 @@ static int prepare_daemon_set(struct vg_arena *a, struct vg_json *obj, const str
 {
     int64_t n = template_generation(old ? old : obj);
     (void)vg_prepare_template(a, obj, old);
-    if (old && vg_json_equal(vg_json_at_path(obj, "spec.template"),
-                             vg_json_at_path(old, "spec.template")) != 1)
+    int same = old ? vg_json_equal(vg_json_at_path(obj, "spec.template"),
+                                   vg_json_at_path(old, "spec.template"))
+                   : 1;
+    if (same < 0)
+        return same;
+    if (same == 0)
         n = (int64_t)((uint64_t)n + 1); /* wraps around, as in Go */
     return set_template_generation(a, obj, n);
 }

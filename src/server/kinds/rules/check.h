@@ -179,6 +179,8 @@ bool vg_path_has_backstep(struct vg_slice path);
  * keys. hint: where it may be. Without memory the check fails. */
 const struct vg_json *vg_check_find(struct vg_check *c, struct vg_json_lookup *map,
                                     struct vg_slice key, uint32_t hint);
+/* Are they the same? NULL is null. Without memory the check fails, and they are. */
+bool vg_check_same(struct vg_check *c, const struct vg_json *a, const struct vg_json *b);
 /* Required value when absent or empty; true when it is there. */
 bool vg_check_given(struct vg_check *c, const struct vg_at *at);
 /* Conditions of metav1, as new kinds have them; no type twice (policy.c). */

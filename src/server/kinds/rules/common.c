@@ -115,13 +115,17 @@ const struct vg_json *vg_check_find(struct vg_check *c, struct vg_json_lookup *m
     return r > 0 ? &m->value : NULL;
 }
 
-bool vg_check_immutable(struct vg_check *c, const struct vg_at *at, const struct vg_json *old)
+bool vg_check_same(struct vg_check *c, const struct vg_json *a, const struct vg_json *b)
 {
     static const struct vg_json null;
-    const struct vg_json *now = at->v ? at->v : &null;
-    int r = vg_json_equal(now, old ? old : &null);
+    int r = vg_json_equal(a ? a : &null, b ? b : &null);
     c->errors->failed |= r < 0;
-    if (r != 0)
+    return r != 0;
+}
+
+bool vg_check_immutable(struct vg_check *c, const struct vg_at *at, const struct vg_json *old)
+{
+    if (vg_check_same(c, at->v, old))
         return true;
     vg_bad(c, at, "field is immutable");
     return false;

@@ -4,7 +4,6 @@
 #include "base/base64.h"
 #include "rules.h"
 #include "server/schema/gojson.h"
-#include "json/equal.h"
 
 /* Of the data of a config map or secret together: 1 MiB. */
 #define DATA_MAX ((size_t)1 << 20)
@@ -30,9 +29,7 @@ static void check_key(struct vg_check *c, const struct vg_at *map, const struct 
 static bool differs(struct vg_check *c, const struct vg_at *at, const struct vg_json *old)
 {
     static const struct vg_json none = {.type = VG_JSON_OBJECT};
-    int r = vg_json_equal(at->v ? at->v : &none, old ? old : &none);
-    c->errors->failed |= r < 0;
-    return r == 0;
+    return !vg_check_same(c, at->v ? at->v : &none, old ? old : &none);
 }
 
 /* What was set immutable stays so, and its data too. */

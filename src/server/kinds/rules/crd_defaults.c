@@ -1,7 +1,6 @@
 /* crd_defaults.c - whether the default values in a schema fit it: scalars alone; what a default
  * object or list holds is not looked into. */
 #include "crd.h"
-#include "json/equal.h"
 
 static const char *type_name(const struct vg_json *v)
 {
@@ -39,7 +38,7 @@ static void check_default_enum(struct vg_check *c, const struct vg_at *def,
     if (!texts)
         return;
     VG_CHECK_EACH (c, value, values) {
-        if (vg_json_equal(value.v, def->v) == 1)
+        if (vg_check_same(c, value.v, def->v))
             return;
         struct vg_slice text = vg_at_text(&value);
         char *copy = vg_arena_alloc(c->arena, text.n + 1, 1);

@@ -26,6 +26,8 @@ vg_schema_default_fn vg_default_network_policy_spec;
 /* The map v has under that name gets the members of `from` that it lacks. 0, -ENOMEM. */
 VG_CHECK int vg_default_map(struct vg_arena *a, struct vg_json *v, const char *name,
                             const struct vg_json *from);
+/* The member becomes the present time. 0, -ENOMEM. */
+VG_CHECK int vg_default_now(struct vg_arena *a, struct vg_json *v, const char *name);
 /* "Always" for an image whose tag is latest, said or not; else "IfNotPresent". */
 const char *vg_default_pull_policy(struct vg_slice image);
 

@@ -1,8 +1,8 @@
 /* defaults_more.c - defaults of storage, rbac, resource and apiextensions that depend on other
  * fields; see defaults.h. */
 #include <errno.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "defaults.h"
 #include "server/schema/gotime.h"
 
@@ -38,15 +38,18 @@ int vg_default_device_request(struct vg_arena *a, struct vg_json *v)
     return vg_default_int(a, v, "count", 1);
 }
 
-int vg_default_device_taint(struct vg_arena *a, struct vg_json *v)
+int vg_default_now(struct vg_arena *a, struct vg_json *v, const char *name)
 {
     char text[VG_TIME_TEXT_MAX];
     struct vg_json now;
-    if (vg_default_has(v, "timeAdded"))
-        return 0;
-    size_t n = vg_time_format((int64_t)time(NULL) * 1000, text);
+    size_t n = vg_time_format(vg_clock_wall_ms(vg_clock_system()), text);
     int err = vg_json_make_string(a, vg_slice(text, n), &now);
-    return err < 0 ? err : vg_json_object_set(a, v, VG_SLICE_LIT("timeAdded"), now);
+    return err < 0 ? err : vg_json_object_set(a, v, vg_slice_str(name), now);
+}
+
+int vg_default_device_taint(struct vg_arena *a, struct vg_json *v)
+{
+    return vg_default_has(v, "timeAdded") ? 0 : vg_default_now(a, v, "timeAdded");
 }
 
 /* ---- custom resource definitions ---- */

@@ -3,7 +3,6 @@
 #include "names.h"
 #include "rules.h"
 #include "server/kinds/types.h"
-#include "json/equal.h"
 
 #define GROUP "flowcontrol.apiserver.k8s.io"
 #define PRECEDENCE_MAX 10000
@@ -55,13 +54,6 @@ static const struct vg_json *fixed_spec(struct vg_check *c, const struct vg_at *
             vg_json_parse(c->arena, vg_slice_str(list[i].spec), NULL, &spec, NULL) < 0)
             c->errors->failed = true;
     return spec;
-}
-
-static bool is_same(struct vg_check *c, const struct vg_json *a, const struct vg_json *b)
-{
-    int r = vg_json_equal(a, b);
-    c->errors->failed |= r < 0;
-    return r != 0;
 }
 
 /* ---- conditions ---- */
@@ -274,7 +266,7 @@ static void check_schema(struct vg_check *c, const struct vg_at *obj)
     VG_CHECK_EACH (c, rule, &rules)
         check_rule(c, &rule);
     const struct vg_json *fixed = fixed_spec(c, obj, mandatory_schemas);
-    if (fixed && !is_same(c, spec.v, fixed))
+    if (fixed && !vg_check_same(c, spec.v, fixed))
         vg_bad_value(c, &spec, vg_go_struct(c, type_of("FlowSchemaSpec"), spec.v),
                      "spec of '%.*s' must equal the fixed value", VG_SLICE_ARG(own));
     check_status_of(c, obj);
@@ -406,7 +398,7 @@ static void check_fixed_level(struct vg_check *c, const struct vg_at *obj, bool 
         if (!(is_exempt && vg_slice_eq(vg_json_key(m), VG_SLICE_LIT("exempt"))) &&
             vg_json_object_add(c->arena, &have, vg_json_key(m), m->value) < 0)
             c->errors->failed = true;
-    if (!is_same(c, &have, fixed))
+    if (!vg_check_same(c, &have, fixed))
         vg_bad_value(c, &spec, vg_go_struct(c, type_of("PriorityLevelConfigurationSpec"), spec.v),
                      "spec of '%s'%s must equal the fixed value",
                      is_exempt ? "exempt" : "catch-all",

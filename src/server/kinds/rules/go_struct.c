@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "server/kinds/types.h"
-#include "json/equal.h"
 #include "json/write.h"
 
 /* Names that are more than their JSON name with a capital. */
@@ -280,9 +279,7 @@ bool vg_check_immutable_go(struct vg_check *c, const struct vg_at *at, const str
                            const char *group, const char *type)
 {
     static const struct vg_json none = {.type = VG_JSON_OBJECT};
-    int r = vg_json_equal(at->v ? at->v : &none, old ? old : &none);
-    c->errors->failed |= r < 0;
-    if (r != 0)
+    if (vg_check_same(c, at->v ? at->v : &none, old ? old : &none))
         return true;
     vg_bad_go(c, at, vg_schema_find(vg_slice_str(group), VG_SLICE_LIT("v1"), vg_slice_str(type)),
               "field is immutable");

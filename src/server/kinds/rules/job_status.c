@@ -2,7 +2,6 @@
  * a write that changes what they are about, so that what was stored before them can be kept. */
 #include "job.h"
 #include "names.h"
-#include "json/equal.h"
 
 /* A job now and before, and the conditions that many rules ask for. */
 struct both {
@@ -19,12 +18,8 @@ static bool is_true(const struct vg_json *job, const char *type)
 
 static bool has_changed(struct vg_check *c, const struct both *b, const char *name)
 {
-    static const struct vg_json null;
-    const struct vg_json *now = vg_json_get_str(vg_json_get_str(b->now, "status"), name);
-    const struct vg_json *old = vg_json_get_str(vg_json_get_str(b->old, "status"), name);
-    int r = vg_json_equal(now ? now : &null, old ? old : &null);
-    c->errors->failed |= r < 0;
-    return r == 0;
+    return !vg_check_same(c, vg_json_get_str(vg_json_get_str(b->now, "status"), name),
+                          vg_json_get_str(vg_json_get_str(b->old, "status"), name));
 }
 
 static void read_both(struct both *b, const struct vg_at *obj, const struct vg_json *old)

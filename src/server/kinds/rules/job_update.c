@@ -1,7 +1,6 @@
 /* job_update.c - what may change in a job; see job.h. */
 #include "job.h"
 #include "pod.h"
-#include "json/equal.h"
 
 bool vg_job_has_condition(const struct vg_json *job, const char *type, const char *status)
 {
@@ -30,15 +29,6 @@ static bool is_set_at(const struct vg_json *v, const char *path)
 {
     struct vg_at at = vg_at_root(vg_json_at_path(v, path));
     return vg_at_is_set(&at);
-}
-
-/* NULL and null are the same. */
-static bool is_same(struct vg_check *c, const struct vg_json *a, const struct vg_json *b)
-{
-    static const struct vg_json null;
-    int r = vg_json_equal(a ? a : &null, b ? b : &null);
-    c->errors->failed |= r < 0;
-    return r != 0;
 }
 
 /* ---- the template ---- */
@@ -115,7 +105,7 @@ static void check_template(struct vg_check *c, const struct vg_at *spec, const s
     struct vg_at template = vg_at(spec, "template"), pods = vg_at(&template, "spec");
     const struct vg_json *was = vg_json_at_path(old, "spec.template");
     struct vg_json changed;
-    if (is_same(c, template.v, was))
+    if (vg_check_same(c, template.v, was))
         return;
     if (!may_change(old))
         (void)vg_check_immutable_template(c, &template, was);
@@ -135,7 +125,7 @@ static void check_completions(struct vg_check *c, const struct vg_at *spec,
     const struct vg_json *was = vg_json_at_path(old, "spec.completions");
     if (!vg_at_is(&mode, "Indexed"))
         (void)vg_check_immutable(c, &completions, was);
-    else if (vg_at_is_set(&completions) && !is_same(c, completions.v, was) &&
+    else if (vg_at_is_set(&completions) && !vg_check_same(c, completions.v, was) &&
              vg_at_int(&completions) != vg_at_int(&parallelism))
         vg_bad_int(c, &completions, "can only be modified in tandem with spec.parallelism");
 }
@@ -143,7 +133,7 @@ static void check_completions(struct vg_check *c, const struct vg_at *spec,
 static void check_policy_stays(struct vg_check *c, const struct vg_at *policy,
                                const struct vg_json *old, const struct vg_go_field *fields)
 {
-    if (!is_same(c, policy->v, old))
+    if (!vg_check_same(c, policy->v, old))
         vg_bad_value(c, policy, vg_go_value(c, policy->v, fields), "field is immutable");
 }
 

@@ -3,12 +3,10 @@
  * Profiles of AppArmor that are given by annotation alone are not copied into fields. */
 #include <errno.h>
 
-#include "base/clock.h"
 #include "base/map.h"
+#include "defaults.h"
 #include "object/validate_name.h"
 #include "pod_int.h"
-#include "server/schema/default.h"
-#include "server/schema/gotime.h"
 #include "json/lookup.h"
 
 /* ---- what is dropped ---- */
@@ -245,17 +243,11 @@ static const char *qos_of(const struct vg_json *spec)
 static int add_gated(struct vg_arena *a, struct vg_json *status)
 {
     struct vg_json condition = vg_json_object(), list = vg_json_array();
-    char text[VG_TIME_TEXT_MAX];
-    struct vg_slice now;
-    size_t n = vg_time_format(vg_clock_wall_ms(vg_clock_system()), text);
-    int err = vg_arena_keep(a, vg_slice(text, n), &now);
-    if (err == 0)
-        err = vg_default_text(a, &condition, "type", "PodScheduled");
+    int err = vg_default_text(a, &condition, "type", "PodScheduled");
     if (err == 0)
         err = vg_default_text(a, &condition, "status", "False");
     if (err == 0)
-        err = vg_json_object_add(a, &condition, VG_SLICE_LIT("lastTransitionTime"),
-                                 vg_json_string_ref(now));
+        err = vg_default_now(a, &condition, "lastTransitionTime");
     if (err == 0)
         err = vg_default_text(a, &condition, "reason", "SchedulingGated");
     if (err == 0)

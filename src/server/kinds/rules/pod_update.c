@@ -1,14 +1,10 @@
 /* pod_update.c - updates of a pod: of its spec almost nothing may change. */
 #include "pod_int.h"
 #include "workload.h"
-#include "json/equal.h"
 
 static bool differs(struct vg_check *c, const struct vg_json *a, const struct vg_json *b)
 {
-    static const struct vg_json null;
-    int r = vg_json_equal(a ? a : &null, b ? b : &null);
-    c->errors->failed |= r < 0;
-    return r == 0;
+    return !vg_check_same(c, a, b);
 }
 
 /* ---- annotations that stay ---- */
@@ -126,8 +122,7 @@ static void check_tolerations(struct vg_check *c, const struct vg_at *spec,
 {
     struct vg_at now = vg_at(spec, "tolerations");
     const struct vg_json *before = vg_json_get_str(old_spec, "tolerations");
-    if (before && !(now.v && vg_json_equal(now.v, before) == 1) &&
-        !has_tolerations(c, &now, before)) {
+    if (before && differs(c, now.v, before) && !has_tolerations(c, &now, before)) {
         vg_forbidden(c, &now,
                      "existing toleration can not be modified except its tolerationSeconds");
         return;

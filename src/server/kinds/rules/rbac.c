@@ -4,7 +4,6 @@
 #include "go_struct.h"
 #include "rules.h"
 #include "server/kinds/types.h"
-#include "json/equal.h"
 
 #define GROUP "rbac.authorization.k8s.io"
 
@@ -130,9 +129,7 @@ static void check_same_role(struct vg_check *c, const struct vg_at *obj, const s
     static const struct vg_json none = {.type = VG_JSON_OBJECT};
     struct vg_at ref = vg_at(obj, "roleRef");
     const struct vg_json *was = vg_json_get_str(old, "roleRef");
-    int r = vg_json_equal(ref.v ? ref.v : &none, was ? was : &none);
-    c->errors->failed |= r < 0;
-    if (r == 0)
+    if (!vg_check_same(c, ref.v ? ref.v : &none, was ? was : &none))
         vg_bad_go(c, &ref,
                   vg_schema_find(VG_SLICE_LIT(GROUP), VG_SLICE_LIT("v1"), VG_SLICE_LIT("RoleRef")),
                   "cannot change roleRef");

@@ -6,7 +6,6 @@
 #include "pod.h"
 #include "rules.h"
 #include "workload.h"
-#include "json/equal.h"
 
 static const struct vg_go_field rolling_fields[] = {
     {"partition", "Partition", "0", NULL},
@@ -177,15 +176,13 @@ static void check(struct vg_check *c, const struct vg_at *obj)
 }
 
 /* All but what may be changed. */
-static bool is_fixed_same(const struct vg_json *spec, const struct vg_json *old)
+static bool is_fixed_same(struct vg_check *c, const struct vg_json *spec, const struct vg_json *old)
 {
     static const char *const fixed[] = {"selector", "volumeClaimTemplates", "serviceName",
                                         "podManagementPolicy", NULL};
-    for (const char *const *name = fixed; *name; name++) {
-        const struct vg_json *a = vg_json_get_str(spec, *name), *b = vg_json_get_str(old, *name);
-        if ((a || b) && vg_json_equal(a, b) != 1)
+    for (const char *const *name = fixed; *name; name++)
+        if (!vg_check_same(c, vg_json_get_str(spec, *name), vg_json_get_str(old, *name)))
             return false;
-    }
     return true;
 }
 
@@ -208,7 +205,7 @@ static void check_update(struct vg_check *c, const struct vg_at *obj, const stru
         vg_field_errors_cut(c->errors, before);
         check_spec(c, &spec, false, false);
     }
-    if (!is_fixed_same(spec.v, vg_json_get_str(old, "spec")))
+    if (!is_fixed_same(c, spec.v, vg_json_get_str(old, "spec")))
         vg_forbidden(c, &spec,
                      "updates to statefulset spec for fields other than 'replicas', 'ordinals', "
                      "'template', 'updateStrategy', 'revisionHistoryLimit', "

@@ -1,7 +1,8 @@
 /* volume.c - the rules of persistent volumes. Sources that pods have too are checked with those.
  * Left out: what an update may keep because older servers took it, labels of nodes that were
- * renamed, and when a phase changed (only when it began). */
+ * renamed. */
 #include "claim.h"
+#include "defaults.h"
 #include "go_struct.h"
 #include "ip.h"
 #include "pod.h"
@@ -317,12 +318,11 @@ static void check_update(struct vg_check *c, const struct vg_at *obj, const stru
     const struct vg_json *affinity = vg_json_get_str(before, "nodeAffinity");
     struct vg_at mode = vg_at_of(obj, "volumeMode", vg_json_get_str(spec.v, "volumeMode"));
     struct vg_at now = vg_at_of(obj, "nodeAffinity", vg_json_get_str(spec.v, "nodeAffinity"));
-    static const struct vg_json null;
     check(c, obj);
     check_own(c, obj); /* twice, as there */
     check_same_source(c, &spec, before);
     (void)vg_check_immutable(c, &mode, vg_json_get_str(before, "volumeMode"));
-    if (affinity && vg_json_equal(affinity, now.v ? now.v : &null) == 0)
+    if (affinity && !vg_check_same(c, now.v, affinity))
         vg_bad_value(c, &now, vg_go_struct_of(c, "", "VolumeNodeAffinity", now.v),
                      "field is immutable, except for updating from beta label to GA");
     if (vg_json_get_str(before, "volumeAttributesClassName") && !vg_at_is_set(&class))
@@ -339,14 +339,20 @@ static int prepare(struct vg_arena *a, struct vg_json *obj, const struct vg_json
     return vg_json_object_set(a, status, VG_SLICE_LIT("lastPhaseTransitionTime"), *created);
 }
 
+/* When it changed; the writer may say so itself. */
 static int prepare_status(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
 {
     const struct vg_slice name = VG_SLICE_LIT("lastPhaseTransitionTime");
     struct vg_json *status = vg_json_get_str(obj, "status");
-    const struct vg_json *since = vg_json_get(vg_json_get_str(old, "status"), name);
-    return status && since && !vg_json_get(status, name)
-               ? vg_json_object_set(a, status, name, *since)
-               : 0;
+    const struct vg_json *before = vg_json_get_str(old, "status");
+    const struct vg_json *since = vg_json_get(before, name), *now = vg_json_get(status, name);
+    if (!status)
+        return 0;
+    bool is_same_phase = vg_slice_eq(vg_json_text(vg_json_get_str(status, "phase")),
+                                     vg_json_text(vg_json_get_str(before, "phase")));
+    if (!is_same_phase && (!now || vg_slice_eq(vg_json_text(now), vg_json_text(since))))
+        return vg_default_now(a, status, "lastPhaseTransitionTime");
+    return is_same_phase && since && !now ? vg_json_object_set(a, status, name, *since) : 0;
 }
 
 /* ---- warnings ---- */
