@@ -69,6 +69,23 @@ out_has namespace/default
 k get namespaces
 out_has default
 
+echo "-- explain"
+if [ "$which" = recent ]; then
+    k explain deployment
+    out_has 'Keeps equal pods running'
+    out_has 'What is wanted.'
+    k explain deployment.spec.replicas
+    out_has 'How many pods shall run.'
+    k explain pods.spec.containers.livenessProbe
+    out_has 'It is started anew when this fails.'
+    out_lacks '<no description>'
+    k explain pod --recursive
+    out_has terminationGracePeriodSeconds
+else
+    k explain pods.spec.containers
+    out_has 'A program that runs in a pod.'
+fi
+
 echo "-- create -f"
 k create -f two.yaml
 out_is "configmap/one created

@@ -85,9 +85,9 @@ port=0
 # start_server FLAGS...: with the data of this test; after a kill on the same port again.
 start_server() {
     rm -f ready # what an earlier start said
-    "$vigild" --data-dir data --secure-port "$port" "$@" >ready 2>>server.log </dev/null &
+    "$vigild" --data-dir data --secure-port "$port" --controllers= "$@" >ready 2>>server.log </dev/null &
     server=$!
-    last="vigild --data-dir data --secure-port $port $*"
+    last="vigild --data-dir data --secure-port $port --controllers= $*"
     until_true 30 grep -q '^vigild ready on ' ready || fail "the server does not get ready"
     port=$(sed -n 's|^vigild ready on https://[^ ]*:\([0-9]*\).*|\1|p' ready)
     url=https://127.0.0.1:$port

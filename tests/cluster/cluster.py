@@ -4,7 +4,8 @@
 ETCD is a program, or `etcd`: what VG_ETCD_36, VG_ETCD_35 or VG_ETCD_34 names, the first that is there.
 With `long` it runs in the long round only.
 
-SERVER is vigild, or a kube-apiserver, for which the same must hold. Two of them serve three members.
+SERVER is vigild, or a kube-apiserver, for which the same must hold, or one of each, parted by a comma. Two of them
+serve three members.
 Writers, readers and watchers use both throughout, while members and servers are killed, stopped, cut
 off and slowed down, one after the other and in an order by chance. At the end truth.py compares what
 everybody was told with what etcd says has happened.
@@ -21,7 +22,7 @@ import time
 
 from members import Cluster, Failed, LIMIT_S, enter_private_network, wait_for
 from load import NS, PATH, SHARED, Notes, Reader, Watcher, Write, Writer, body
-from servers import KubeApiserver, VigildOnEtcd
+from servers import server_of
 from stream import Client
 from truth import Truth, brief
 
@@ -39,10 +40,9 @@ class Scene:
         self.start_servers()
 
     def start_servers(self):
-        kind = KubeApiserver if "kube-apiserver" in os.path.basename(self.options.server) else VigildOnEtcd
-        for name in ("A", "B"):
-            self.servers.append(kind(self.options.server, self.dir, name, self.cluster.urls,
-                                     ["--storage-media-type", self.options.media]))
+        for name, program in zip(("A", "B"), self.options.servers * 2):
+            self.servers.append(server_of(program, self.dir, name, self.cluster.urls,
+                                          ["--storage-media-type", self.options.media]))
 
     def ask(self, server, method, path, content=None):
         client = Client(server, timeout=LIMIT_S)
@@ -105,7 +105,7 @@ class Scene:
             problems += truth.check_watcher(w)
         self.tell(truth)
         relisted = [w for w in self.watchers if w.relists]
-        if relisted and self.servers[0].kind == "vigild":
+        if relisted and all(s.kind == "vigild" for s in self.servers):
             problems += [f"told 410 though nothing was compacted: {w} {w.ends}" for w in relisted]
         return problems
 
@@ -214,12 +214,13 @@ def find_etcd(name):
 
 class Options:
     def __init__(self):
-        self.server, self.slow_disk = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
+        self.servers, self.slow_disk = [os.path.abspath(p) for p in sys.argv[1].split(",")], os.path.abspath(sys.argv[3])
         self.is_long = bool(os.environ.get("VG_LONG"))
         if "long" in sys.argv[4:] and not self.is_long:
             skip("this is for the long round (VG_LONG=1)")
-        if not os.access(self.server, os.X_OK):
-            skip(f"there is no {self.server}")
+        for server in self.servers:
+            if not os.access(server, os.X_OK):
+                skip(f"there is no {server}")
         self.etcd = find_etcd(sys.argv[2])
         self.is_private = enter_private_network()
         self.media = os.environ.get("VG_MEDIA", "application/json")
@@ -254,7 +255,7 @@ def run(seed, options):
     print(f"VG_SEED={seed}", flush=True)
     scene = Scene(seed, options)
     try:
-        print(f"  etcd {scene.cluster.version()}, two {scene.servers[0].kind}", flush=True)
+        print(f"  etcd {scene.cluster.version()}, {' and '.join(s.kind for s in scene.servers)}", flush=True)
         scene.begin()
         scene.progress()
         for fault in plan(scene.rng, options):

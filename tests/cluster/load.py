@@ -212,8 +212,8 @@ class Reader(Worker):
             self.note(f"list at {server.name} of exactly {at}", at, int(obj["metadata"]["resourceVersion"]), obj["items"])
 
     def read_pages(self, server):
-        """Each page from another server."""
-        order = [server] + [s for s in self.servers if s is not server]
+        """Each page from another server; where a page ends is written differently by each program."""
+        order = [server] + [s for s in self.servers if s is not server and s.kind == server.kind]
         items, token, at = [], "", 0
         for i in range(40):
             status, obj = self.fetch(order[i % len(order)], f"limit=5&continue={token}")

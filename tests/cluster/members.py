@@ -95,6 +95,8 @@ class Link:
             ip("link", "set", f"{name}{self.number}", state)
 
     def close(self):
+        for name in "cp":  # at once; with the namespace they would go some time later
+            ip("link", "del", f"{name}{self.number}")
         self.holder.kill()
         self.holder.wait()
 

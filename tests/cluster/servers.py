@@ -113,3 +113,8 @@ class KubeApiserver:
 
     def alive(self):
         return self.process.poll() is None
+
+
+def server_of(program, *args):
+    kind = KubeApiserver if "kube-apiserver" in os.path.basename(program) else VigildOnEtcd
+    return kind(program, *args)

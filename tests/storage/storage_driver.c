@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "etcd_member.h"
 #include "storage_driver_int.h"
 #include "test_support.h"
 
@@ -17,9 +18,14 @@ static const struct engine {
     const char *name;
     open_fn *open;
     unsigned features;
+    const char *etcd; /* its line of versions */
 } engines[] = {
-    {"mem", vg_storage_open_mem, VG_DRV_FAKE_CLOCK},
-    {"lmdb", vg_storage_open_lmdb, VG_DRV_FAKE_CLOCK | VG_DRV_DURABLE},
+    {"mem", vg_storage_open_mem, VG_DRV_FAKE_CLOCK | VG_DRV_ORDERED | VG_DRV_LOCAL, NULL},
+    {"lmdb", vg_storage_open_lmdb,
+     VG_DRV_FAKE_CLOCK | VG_DRV_DURABLE | VG_DRV_ORDERED | VG_DRV_LOCAL, NULL},
+    {"etcd34", vg_storage_open_etcd, VG_DRV_DURABLE, "34"},
+    {"etcd35", vg_storage_open_etcd, VG_DRV_DURABLE, "35"},
+    {"etcd36", vg_storage_open_etcd, VG_DRV_DURABLE, "36"},
 };
 
 static const struct engine *find_engine(const char *name)
@@ -34,6 +40,14 @@ bool vg_drv_engine_has(const char *engine, enum vg_drv_feature feature)
 {
     const struct engine *e = find_engine(engine);
     return e && (e->features & feature);
+}
+
+const char *vg_drv_engine_lacks(const char *engine)
+{
+    const struct engine *e = find_engine(engine);
+    if (!e)
+        return "there is no such engine";
+    return e->etcd && !vg_test_etcd_binary(e->etcd) ? "its etcd is not there" : NULL;
 }
 
 const char *const *vg_drv_engines(void)
@@ -57,6 +71,57 @@ void vg_drv_turn(struct vg_drv *d, const char *what)
     vg_drv_watchdog(what);
     vg_loop_turn(d->loop, true);
     vg_drv_watchdog(NULL);
+}
+
+/* ---- etcd ---- */
+
+/* The next one, started while the test before runs. */
+static struct vg_test_etcd *spare;
+
+static struct vg_test_etcd *begin_etcd(const char *line)
+{
+    static const char *const extra[] = {"--unsafe-no-fsync", "--heartbeat-interval=20",
+                                        "--election-timeout=200", "--max-request-bytes=33554432",
+                                        NULL};
+    struct vg_test_etcd *t = calloc(1, sizeof *t);
+    if (!t)
+        vg_drv_die("etcd", -ENOMEM);
+    t->binary = vg_test_etcd_binary(line);
+    t->extra = extra;
+    if (!t->binary)
+        vg_drv_die("etcd", VIGIL_E_NOT_FOUND);
+    vg_test_etcd_begin(t);
+    return t;
+}
+
+static void end_etcd(struct vg_test_etcd *take_etcd)
+{
+    if (take_etcd)
+        vg_test_etcd_remove(take_etcd);
+    free(take_etcd);
+}
+
+static void drop_spare(void)
+{
+    end_etcd(vg_steal(spare));
+}
+
+static void take_etcd(struct vg_drv *d, const char *line)
+{
+    static bool is_armed;
+    d->etcd = spare ? spare : begin_etcd(line);
+    spare = begin_etcd(line);
+    if (!is_armed)
+        atexit(drop_spare);
+    is_armed = true;
+    vg_test_etcd_wait(d->etcd);
+}
+
+static void give_etcd_up(struct vg_drv *d)
+{
+    if (d->is_guest)
+        d->etcd = NULL;
+    end_etcd(vg_steal(d->etcd));
 }
 
 /* ---- open and close ---- */
@@ -95,10 +160,26 @@ static void free_loop_and_clock(struct vg_drv *d)
 static void fill_opts(struct vg_drv *d, const struct engine *e)
 {
     d->opts.size = sizeof d->opts;
+    if (!(e->features & VG_DRV_FAKE_CLOCK))
+        d->opts.clock = vg_clock_system();
     if (!d->opts.clock)
         make_clock(d);
-    if (!d->opts.dir && (e->features & VG_DRV_DURABLE))
+    if (e->etcd)
+        take_etcd(d, e->etcd);
+    else if (!d->opts.dir && (e->features & VG_DRV_DURABLE))
         d->opts.dir = d->tmpdir = vg_test_tmpdir();
+}
+
+/* The options point into the driver, which may have been copied. */
+static int open_engine(struct vg_drv *d, struct vg_status *reterr_status)
+{
+    if (d->etcd) {
+        d->servers[0] = d->etcd->url;
+        d->etcd_opts = (struct vg_etcd_opts){
+            .servers = d->servers, .n_servers = 1, .root = "", .prefix = "/test/"};
+        d->opts.etcd = &d->etcd_opts;
+    }
+    return find_engine(d->engine)->open(&d->opts, &d->store, reterr_status);
 }
 
 int vg_drv_try_open(struct vg_drv *d, const char *engine, const struct vg_storage_opts *opts,
@@ -113,9 +194,11 @@ int vg_drv_try_open(struct vg_drv *d, const char *engine, const struct vg_storag
     fill_opts(d, e);
     int err = make_loop(d);
     if (err == 0)
-        err = e->open(&d->opts, &d->store, reterr_status);
-    if (err < 0)
+        err = open_engine(d, reterr_status);
+    if (err < 0) {
         free_loop_and_clock(d);
+        give_etcd_up(d);
+    }
     return err;
 }
 
@@ -159,7 +242,7 @@ void vg_drv_close_store(struct vg_drv *d)
 static void open_again(struct vg_drv *d)
 {
     struct vg_status status = {0};
-    int err = find_engine(d->engine)->open(&d->opts, &d->store, &status);
+    int err = open_engine(d, &status);
     if (err < 0)
         vg_drv_die(status.message[0] ? status.message : "reopen", err);
 }
@@ -172,6 +255,12 @@ void vg_drv_reopen(struct vg_drv *d)
 
 void vg_drv_reopen_killed(struct vg_drv *d)
 {
+    if (d->etcd) {
+        vg_test_etcd_kill(d->etcd);
+        vg_test_etcd_start(d->etcd);
+        vg_drv_reopen(d);
+        return;
+    }
     const char *copy = vg_test_tmpdir();
     vg_drv_copy_files(d->opts.dir, copy);
     vg_drv_close_store(d);
@@ -190,11 +279,13 @@ void vg_drv_close(struct vg_drv *d)
     while (d->watches)
         vg_drv_watch_done(d->watches);
     free_loop_and_clock(d);
+    give_etcd_up(d);
 }
 
 void vg_drv_advance_ms(struct vg_drv *d, uint64_t ms)
 {
-    vg_fake_clock_advance(d->clock, ms * VG_NS_PER_MS);
+    if (d->clock)
+        vg_fake_clock_advance(d->clock, ms * VG_NS_PER_MS);
 }
 
 int64_t vg_drv_wall_ms(const struct vg_drv *d)

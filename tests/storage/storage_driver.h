@@ -19,9 +19,14 @@
 enum vg_drv_feature {
     VG_DRV_DURABLE = 1,    /* what was written is there after vg_drv_reopen */
     VG_DRV_FAKE_CLOCK = 2, /* its time is the driver's clock: TTL and automatic compaction */
+    VG_DRV_ORDERED = 4,    /* transactions of one loop happen in the order of submitting */
+    VG_DRV_LOCAL = 8, /* it keeps the data itself: it knows what each put replaced, and all that
+                       * opening does is its own */
 };
 /* False too when there is no such engine. */
 bool vg_drv_engine_has(const char *engine, enum vg_drv_feature feature);
+/* Why it cannot be opened here; NULL: it can. */
+const char *vg_drv_engine_lacks(const char *engine);
 /* Names of all engines that the driver can open, NULL at the end. */
 const char *const *vg_drv_engines(void);
 
@@ -36,6 +41,9 @@ struct vg_drv {
     const char *tmpdir;           /* made by the driver, removed by vg_drv_close; may be NULL */
     struct vg_drv_watch *watches; /* that it still owns */
     bool is_guest;                /* attached: the store is another driver's */
+    struct vg_test_etcd *etcd;    /* of its own; NULL: another engine */
+    const char *servers[1];
+    struct vg_etcd_opts etcd_opts;
 };
 
 /* A fresh store in a directory of its own, on a fake clock. `opts` may be NULL; its size need not
@@ -49,15 +57,16 @@ void vg_drv_attach(struct vg_drv *d, const struct vg_drv *host);
 /* Close and open again in the same directory; the clock and the loop stay. */
 void vg_drv_reopen(struct vg_drv *d);
 /* Open a copy of the files as they are now, which is what a process that was killed leaves behind,
- * and drop the original. Nothing may be under way, a checkpoint neither: the files are copied one
- * after the other. For engines with VG_DRV_DURABLE. */
+ * and drop the original; or kill the process that has them and start it again. Nothing may be under
+ * way, a checkpoint neither: the files are copied one after the other. For engines with
+ * VG_DRV_DURABLE. */
 void vg_drv_reopen_killed(struct vg_drv *d);
 /* Close the store and run what it still answers; the loop stays, for looking at the answers. */
 void vg_drv_close_store(struct vg_drv *d);
 /* Everything, watches too; harmless after vg_drv_close_store. */
 void vg_drv_close(struct vg_drv *d);
 
-/* Move the fake clock (wall and monotonic) forward. */
+/* Move the fake clock (wall and monotonic) forward; nothing, where the engine has the real one. */
 void vg_drv_advance_ms(struct vg_drv *d, uint64_t ms);
 int64_t vg_drv_wall_ms(const struct vg_drv *d);
 

@@ -31,6 +31,8 @@ struct run {
     uint64_t seed, step;
     uint64_t next_value;
     uint64_t n_starved; /* requests that failed for lack of memory */
+    bool is_local;      /* the engine says of every record what only some can say */
+    bool is_ordered;    /* transactions happen in the order of submitting */
     bool is_timed;      /* the engine lives by the driver's clock */
     bool is_killed;     /* the store is never closed before it is opened again */
     bool is_starved;    /* now and then an allocation fails */

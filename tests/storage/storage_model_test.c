@@ -283,12 +283,15 @@ enum mode { GENTLE, KILLED, STARVED };
 
 static void run_model(const struct vg_storage_opts *opts, uint64_t salt, enum mode mode)
 {
-    uint64_t steps = vg_test_is_long() ? 60000 : 4000;
+    bool is_local = vg_drv_engine_has(engine, VG_DRV_LOCAL);
+    uint64_t steps = (vg_test_is_long() ? UINT64_C(60000) : UINT64_C(4000)) / (is_local ? 1 : 5);
     struct run *r = vg_new(struct run);
     assert_non_null(r);
     r->seed = vg_test_seed();
     r->is_killed = mode == KILLED;
     r->is_starved = mode == STARVED;
+    r->is_local = is_local;
+    r->is_ordered = vg_drv_engine_has(engine, VG_DRV_ORDERED);
     r->is_timed = vg_drv_engine_has(engine, VG_DRV_FAKE_CLOCK);
     vg_rng_seed(&r->rng, r->seed + salt);
     model_init(&r->m, run_keys, RUN_KEYS);
@@ -314,6 +317,8 @@ static void the_engine_does_what_the_model_does(void **state)
 static void the_engine_does_what_the_model_does_with_many_checkpoints(void **state)
 {
     (void)state;
+    if (!vg_drv_engine_has(engine, VG_DRV_LOCAL))
+        skip();
     struct vg_storage_opts opts = {.checkpoint_ms = 1, .flight_min = 1, .unsafe_no_fsync = true};
     run_model(&opts, 2, GENTLE);
 }
@@ -333,6 +338,8 @@ static void the_engine_does_what_the_model_does_when_it_is_killed(void **state)
 static void the_engine_does_what_the_model_does_when_memory_runs_out(void **state)
 {
     (void)state;
+    if (!vg_drv_engine_has(engine, VG_DRV_LOCAL))
+        skip();
     struct vg_storage_opts opts = {.checkpoint_ms = 1000, .flight_min = 1, .unsafe_no_fsync = true};
     run_model(&opts, 4, STARVED);
 }
@@ -350,5 +357,9 @@ int main(int argc, char **argv)
         return 2;
     }
     engine = argv[1];
+    if (vg_drv_engine_lacks(engine)) {
+        printf("SKIPPED: %s: %s\n", engine, vg_drv_engine_lacks(engine));
+        return 77;
+    }
     return cmocka_run_group_tests_name("storage_model", tests, NULL, NULL);
 }

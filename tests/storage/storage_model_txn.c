@@ -146,6 +146,38 @@ void step_txn(struct run *r)
     check_number(r, "the store's revision", vg_storage_revision(r->d.store), r->m.rev);
 }
 
+static bool has_changed(const struct random_txn *t)
+{
+    for (unsigned i = 0; i < t->txn.n_ops && t->txn.req.err == 0; i++) {
+        if (t->ops[i].type == VG_OP_PUT || (t->ops[i].type == VG_OP_DELETE && t->ops[i].prev))
+            return true;
+    }
+    return false;
+}
+
+/* Does a happen after b? What changes nothing saw the state that its revision names. */
+static bool is_after(const struct random_txn *a, const struct random_txn *b)
+{
+    if (a->txn.req.rev != b->txn.req.rev)
+        return a->txn.req.rev > b->txn.req.rev;
+    return has_changed(b) && !has_changed(a);
+}
+
+/* In the order in which they happened, which their revisions tell. */
+static void settle_unordered(struct run *r, struct random_txn *t, unsigned n)
+{
+    bool is_settled[PIPELINE_MAX] = {false};
+    for (unsigned left = n; left > 0; left--) {
+        unsigned first = n;
+        for (unsigned i = 0; i < n; i++) {
+            if (!is_settled[i] && (first == n || is_after(&t[first], &t[i])))
+                first = i;
+        }
+        is_settled[first] = true;
+        settle_txn(r, &t[first]);
+    }
+}
+
 /* Many in the queue at once: they share a commit and must still see each other in order. */
 void step_pipeline(struct run *r)
 {
@@ -159,6 +191,8 @@ void step_pipeline(struct run *r)
     for (unsigned i = 0; i < n; i++)
         (void)vg_drv_wait(&r->d, &t[i].txn.req);
     feed(r);
-    for (unsigned i = 0; i < n; i++)
+    if (!r->is_ordered)
+        settle_unordered(r, t, n);
+    for (unsigned i = 0; i < n && r->is_ordered; i++)
         settle_txn(r, &t[i]);
 }

@@ -353,5 +353,9 @@ int main(int argc, char **argv)
         return 2;
     }
     engine = argv[1];
+    if (vg_drv_engine_lacks(engine)) {
+        printf("SKIPPED: %s: %s\n", engine, vg_drv_engine_lacks(engine));
+        return 77;
+    }
     return cmocka_run_group_tests_name("storage_threads", tests, NULL, NULL);
 }

@@ -104,17 +104,19 @@ static void submit_all(struct vg_drv *d, struct under_way *u)
 }
 
 /* Answered, and either done or closed; returns the transactions that were done. They are the first
- * ones: a loop's transactions happen in order. */
-static unsigned check_answers(struct under_way *u)
+ * ones where a loop's transactions happen in order. */
+static unsigned check_answers(const struct vg_drv *d, struct under_way *u)
 {
+    bool is_ordered = vg_drv_engine_has(d->engine, VG_DRV_ORDERED);
     unsigned n = 0;
     for (unsigned i = 0; i < CLOSE_N; i++) {
         assert_true(vg_drv_is_answered(&u->txns[i].req));
         assert_true(vg_drv_is_answered(&u->ranges[i].req));
-        if (u->txns[i].req.err == 0)
-            assert_int_equal(u->txns[i].req.rev, 2 + n++);
-        else
+        if (u->txns[i].req.err < 0)
             assert_err(u->txns[i].req.err, VIGIL_E_CLOSED);
+        else if (is_ordered)
+            assert_int_equal(u->txns[i].req.rev, 2 + n);
+        n += u->txns[i].req.err == 0;
         if (u->ranges[i].req.err != 0)
             assert_err(u->ranges[i].req.err, VIGIL_E_CLOSED);
         vg_txn_done(&u->txns[i]);
@@ -131,7 +133,7 @@ static void closing_answers_everything_that_is_under_way(void **state)
     assert_non_null(u);
     submit_all(d, u);
     vg_drv_close_store(d);
-    unsigned n = check_answers(u);
+    unsigned n = check_answers(d, u);
     vg_free(u);
     if (!vg_drv_engine_has(d->engine, VG_DRV_DURABLE))
         return;
@@ -201,6 +203,7 @@ static void a_store_may_be_closed_right_after_opening(void **state)
 static void opening_works_or_says_that_memory_is_lacking(void **state)
 {
     struct vg_drv *d = *state;
+    vg_suite_need(d, VG_DRV_LOCAL);
     VG_ALLOC_FAIL_LOOP_ALL (n) {
         struct vg_drv other;
         int err = vg_drv_try_open(&other, d->engine, NULL, NULL);

@@ -143,21 +143,34 @@ static void choose_ports(struct vg_test_etcd *e)
              e->client_port);
 }
 
-void vg_test_etcd_start(struct vg_test_etcd *e)
+void vg_test_etcd_begin(struct vg_test_etcd *e)
 {
-    bool is_new = e->dir[0] == 0;
-    if (is_new)
+    e->is_new = e->dir[0] == 0;
+    if (e->is_new) {
         snprintf(e->dir, sizeof e->dir, "%s/etcd", vg_test_tmpdir());
+        choose_ports(e);
+    }
+    spawn(e);
+}
+
+void vg_test_etcd_wait(struct vg_test_etcd *e)
+{
     for (int i = 0; i < STARTS_MAX; i++) {
-        if (is_new)
-            choose_ports(e);
-        spawn(e);
         if (wait_ready(e))
             return;
-        if (is_new)
+        if (e->is_new) {
             vg_test_remove_tree(e->dir);
+            choose_ports(e);
+        }
+        spawn(e);
     }
     give_up(e, "ends by itself");
+}
+
+void vg_test_etcd_start(struct vg_test_etcd *e)
+{
+    vg_test_etcd_begin(e);
+    vg_test_etcd_wait(e);
 }
 
 void vg_test_etcd_kill(struct vg_test_etcd *e)

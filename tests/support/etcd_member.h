@@ -17,10 +17,14 @@ struct vg_test_etcd {
     const char *const *extra; /* further arguments, up to NULL; borrowed until the end */
     bool is_tls;              /* its client side; `extra` names the files */
     int client_port, peer_port, metrics_port;
-    pid_t pid; /* 0: it does not run */
+    pid_t pid;   /* 0: it does not run */
+    bool is_new; /* may be moved to other ports */
 };
 /* Start it, and wait until it is healthy. Set binary, extra and is_tls; the rest is filled in. */
 void vg_test_etcd_start(struct vg_test_etcd *e);
+/* The same in two steps, for who has something else to do meanwhile. */
+void vg_test_etcd_begin(struct vg_test_etcd *e);
+void vg_test_etcd_wait(struct vg_test_etcd *e);
 /* End it: kill -9. Its data and ports stay, so that start brings it back. */
 void vg_test_etcd_kill(struct vg_test_etcd *e);
 /* End it if it runs, and remove its data. */

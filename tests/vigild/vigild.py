@@ -64,12 +64,13 @@ class Answer:
 
 
 class Vigild:
-    """One process. `flags` come after --data-dir and --secure-port 0."""
+    """One process. `flags` come after --data-dir and --secure-port 0, and after a --controllers= that
+    makes nothing appear by itself: tests of controllers name them."""
 
     def __init__(self, binary, data_dir, *flags, env=None, secure_port="0", wait=True, pass_fds=()):
         self.dir = data_dir
         self.err = tempfile.TemporaryFile()
-        args = [binary, "--data-dir", data_dir, "--secure-port", str(secure_port), *flags]
+        args = [binary, "--data-dir", data_dir, "--secure-port", str(secure_port), "--controllers=", *flags]
         self.process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=self.err,
                                         env={**os.environ, **(env or {})}, pass_fds=pass_fds)
         self.line = ""

@@ -77,7 +77,9 @@ class Kind:
         self.stored_as = self.stored = self.conversion = None
         self.labels = []  # of a kind that is stored as another: (as clients write it, as it is stored)
 
-    def line(self, where, words, text):
+    def line(self, where, words, text, about):
+        if about:
+            raise Wrong(f'{where}: only types, their fields and every say what they are')
         word, rest = words[0], words[1:]
         if word not in self.LINES:
             raise Wrong(f'{where}: unknown word "{word}"')

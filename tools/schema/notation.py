@@ -21,6 +21,7 @@ GO = {
     'schema-or-array': 'v1.JSONSchemaPropsOrArray', 'schema-or-bool': 'v1.JSONSchemaPropsOrBool',
     'schema-or-strings': 'v1.JSONSchemaPropsOrStringArray',
 }
+ABOUT_MAX = 100  # characters of a sentence: kubectl explain shows lists of them
 SCHEMA_OF_SCHEMAS = 'JSONSchemaProps'  # what the schema-or-* values hold
 ATTRIBUTES = {'required': 'REQUIRED', 'omitzero': 'OMIT_ZERO', 'set': 'LIST_SET',
               'atomic': 'ATOMIC', 'map-atomic': 'ATOMIC', 'map-granular': 'GRANULAR', 'merge': 'MERGE', 'replace': 'REPLACE',
@@ -30,8 +31,8 @@ ATTRIBUTES = {'required': 'REQUIRED', 'omitzero': 'OMIT_ZERO', 'set': 'LIST_SET'
 class Field:
     """A line of a type: a field, or ('+') a type whose fields stand among these."""
 
-    def __init__(self, where, words):
-        self.where = where
+    def __init__(self, where, words, about):
+        self.where, self.about = where, about
         if len(words) < 3 or not words[1].isdigit():
             raise Wrong(f'{where}: want NAME NUMBER TYPE [ATTRIBUTES]')
         self.name, self.number, text = words[0], int(words[1]), words[2]
@@ -63,8 +64,8 @@ class Field:
 
 
 class Type:
-    def __init__(self, where, scope, name, words):
-        self.where, self.scope, self.name = where, scope, name
+    def __init__(self, where, scope, name, words, about):
+        self.where, self.scope, self.name, self.about = where, scope, name, about
         self.is_atomic = 'atomic' in words
         hooks = [w for w in words if re.fullmatch(r'defaults\(\w+\)', w)]
         self.hook = hooks[0][9:-1] if hooks else None
@@ -76,8 +77,8 @@ class Type:
         self.parts = []    # (go, entries)
         self.id = -1
 
-    def line(self, where, words, _):
-        self.lines.append(Field(where, words))
+    def line(self, where, words, _, about):
+        self.lines.append(Field(where, words, about))
 
 
 class Scope:
@@ -95,32 +96,37 @@ class Reader:
     def __init__(self):
         self.scopes = []
         self.by_file = {}  # file's stem -> its first scope: what "core.X" means
+        self.every = {}    # name of a field -> what it is wherever nothing else is said
 
     def read(self, path):
         stem = os.path.basename(path).removesuffix('.schema')
         group, priority, scope, at = None, 0, None, None
         for number, line in enumerate(self.joined(path), 1):
             where = f'{path}:{number}'
-            line = line.split('#')[0]
+            line, about = self.said(where, line.split('#')[0])
             words = re.findall(r'[^\s"]*"[^"]*"\S*|\S+', line)
             if not words:
                 continue
             if line[0] == ' ':
                 if at is None:
                     raise Wrong(f'{where}: a line outside of a type or kind')
-                at.line(where, words, ' '.join(line.split()))
+                at.line(where, words, ' '.join(line.split()), about)
                 continue
             at = None
+            if about and words[0] not in ('type', 'every'):
+                raise Wrong(f'{where}: only types, their fields and every say what they are')
             if words[0] == 'group':
                 group, priority = self.group(where, words)
             elif words[0] == 'version':
                 scope = Scope(stem, group, words[1], priority)
                 self.scopes.append(scope)
                 self.by_file.setdefault(stem, scope)
+            elif words[0] == 'every':
+                self.say_of_every(where, words, about)
             elif scope is None:
                 raise Wrong(f'{where}: group and version come first')
             elif words[0] == 'type':
-                at = Type(where, scope, words[1], words[2:])
+                at = Type(where, scope, words[1], words[2:], about)
                 self.add(where, scope, scope.types, words[1], at)
             elif words[0] == 'kind':
                 at = Kind(where, scope, words)
@@ -132,6 +138,29 @@ class Reader:
                 self.add(where, scope, scope.aliases, words[1], words[2])
             else:
                 raise Wrong(f'{where}: unknown word "{words[0]}"')
+
+    @staticmethod
+    def said(where, line):
+        """A line without what stands behind " -- ", and that: a sentence of ours."""
+        line, dashes, about = line.partition(' -- ')
+        about = about.strip()
+        if not dashes:
+            return line, None
+        if not re.fullmatch(r'[A-Za-z0-9*"/].*[.]', about) or len(about) > ABOUT_MAX or '"' in about:
+            raise Wrong(f'{where}: want a sentence of at most {ABOUT_MAX} characters behind --')
+        return line, about
+
+    def say_of_every(self, where, words, about):
+        """every NAMES -- TEXT: of fields of these names that say nothing themselves."""
+        if not about or len(words) < 2:
+            raise Wrong(f'{where}: want every NAMES -- TEXT')
+        for name in words[1:]:
+            if self.every.setdefault(name, about) is not about:
+                raise Wrong(f'{where}: every {name} is said already')
+
+    def about(self, f):
+        """What is told of a field: its own sentence, that of its name, that of its type."""
+        return f.about or self.every.get(f.name) or (f.type.about if f.type else None)
 
     @staticmethod
     def group(where, words):

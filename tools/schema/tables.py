@@ -10,6 +10,9 @@ class Writer:
     def __init__(self, out):
         self.out = out
         self.shared = {}  # text of a constant -> its name
+        self.abouts = []  # for each type its sentence and those of its fields: places in texts
+        self.texts = ['']  # each once
+        self.places = {'': 0, None: 0}
 
     def line(self, s=''):
         self.out.write(s + '\n')
@@ -34,8 +37,19 @@ class Writer:
                  quote(f.merge_key)]
         return '&' + self.constant('more', 'struct vg_schema_more {}', '{' + ', '.join(parts) + '}')
 
-    def type(self, t):
+    def about(self, text):
+        """Where a sentence begins in one long text, which needs no pointers; 0: there is none."""
+        if text not in self.places:
+            self.places[text] = sum(len(x.encode()) + 1 for x in self.texts)
+            self.texts.append(text)
+        self.abouts.append(self.places[text])
+
+    def type(self, t, reader):
         rows = []
+        about = len(self.abouts)
+        self.about(t.about)
+        for f, _ in t.fields:
+            self.about(reader.about(f))
         for f, part in t.fields:
             flags = '|'.join('VG_SCHEMA_' + x for x in sorted(f.flags)) or '0'
             of = f'&types[{f.type.id}]' if f.type else 'NULL'
@@ -62,7 +76,18 @@ class Writer:
                 f'parts_{t.id}, names_{t.id}, {len(t.fields)}, {len(t.parts)}, {log2}, {seed}, '
                 f'{str(t.is_atomic).lower()}, {str(is_straight).lower()}, '
                 f'{str(t.has_defaults).lower()}, {"vg_default_" + t.hook if t.hook else "NULL"}, '
-                f'{shown(t):#x}, {always(t):#x}}}')
+                f'{shown(t):#x}, {always(t):#x}, {about}}}')
+
+    def write_abouts(self):
+        self.line('/* One text after another: offsets need no relocation, so nobody has pages of their own. */')
+        self.line('static const char texts[] =')
+        for text in self.texts:
+            self.line(f'    {quote(text)} "\\0"')
+        self.line(';')
+        self.line('static const uint32_t abouts[] = {')
+        for i in range(0, len(self.abouts), 16):
+            self.line('    ' + ', '.join(map(str, self.abouts[i:i + 16])) + ',')
+        self.line('};')
 
 
 SCALARS = ('STRING', 'BOOL', 'INT32', 'INT64', 'DOUBLE', 'BYTES')
@@ -114,7 +139,8 @@ def write(out, reader, types):
     w.line('#include "server/kinds/rows.h"')
     w.line('#include "server/kinds/types.h"\n')
     w.line(f'static const struct vg_schema_type types[{len(types)}];\n')
-    rows = [w.type(t) for t in types]
+    rows = [w.type(t, reader) for t in types]
+    w.write_abouts()
     w.line(f'\nstatic const struct vg_schema_type types[{len(types)}] = {{')
     for row in rows:
         w.line(f'    {row},')
@@ -129,6 +155,12 @@ const struct vg_schema_type *vg_schema_types(size_t *ret_n)
 {
     *ret_n = sizeof types / sizeof *types;
     return types;
+}
+
+const char *vg_schema_about(const struct vg_schema_type *type, const struct vg_schema_field *field)
+{
+    size_t i = type->about + (field ? 1 + (size_t)(field - type->fields) : 0);
+    return abouts[i] ? &texts[abouts[i]] : NULL;
 }
 
 const struct vg_schema_scope *vg_schema_scope(const struct vg_schema_type *type)

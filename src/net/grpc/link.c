@@ -82,7 +82,7 @@ static void go_down(struct vg_grpc_link *l, const char *why)
     if (l->state == VG_GRPC_LINK_DEAD)
         return;
     l->state = VG_GRPC_LINK_DEAD;
-    snprintf(text, sizeof text, "%s", why);
+    snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, why);
     vg_grpc_channel_down(l->channel, l, text);
     vg_grpc_link_kill(l, text);
 }

@@ -39,6 +39,8 @@ static void forget(struct vg_grpc_stream *s)
 
 static void reset(struct vg_grpc_stream *s)
 {
+    if (s->is_closed)
+        return;
     if (nghttp2_submit_rst_stream(s->session->h2, 0, s->id, NGHTTP2_CANCEL) < 0)
         s->session->is_out_of_memory = true;
     vg_grpc_session_wake(s->session);
@@ -154,12 +156,8 @@ static void end_with_status(struct vg_grpc_stream *s)
              is_short ? "in the middle of a message" : "without a message");
 }
 
-static int on_stream_close(nghttp2_session *h2, int32_t id, uint32_t error, void *arg)
+static void finish(struct vg_grpc_stream *s, uint32_t error)
 {
-    struct vg_grpc_stream *s = nghttp2_session_get_stream_user_data(h2, id);
-    (void)arg;
-    if (!s)
-        return 0;
     if (s->has_status)
         end_with_status(s);
     else
@@ -168,6 +166,23 @@ static int on_stream_close(nghttp2_session *h2, int32_t id, uint32_t error, void
         s->is_closed = true; /* what is held comes first */
     else
         note_end(s);
+}
+
+/* What we had still to say is of no use to anybody. */
+void vg_grpc_stream_answered(struct vg_grpc_stream *s)
+{
+    if (nghttp2_session_get_stream_local_close(s->session->h2, s->id) == 0)
+        reset(s);
+    forget(s);
+    finish(s, NGHTTP2_NO_ERROR);
+}
+
+static int on_stream_close(nghttp2_session *h2, int32_t id, uint32_t error, void *arg)
+{
+    struct vg_grpc_stream *s = nghttp2_session_get_stream_user_data(h2, id);
+    (void)arg;
+    if (s)
+        finish(s, error);
     return 0;
 }
 

@@ -46,6 +46,9 @@ enum vg_grpc_fate vg_grpc_stream_fate(const struct vg_grpc_stream *s);
 void vg_grpc_stream_break(struct vg_grpc_stream *s, enum vg_grpc_code code, const char *fmt, ...)
     VG_PRINTF(3, 4);
 
+/* The server has said its last on it. */
+void vg_grpc_stream_answered(struct vg_grpc_stream *s);
+
 /* ---- session_recv.c ---- */
 
 void vg_grpc_recv_callbacks(nghttp2_session_callbacks *cb);

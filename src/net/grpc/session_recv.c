@@ -173,8 +173,14 @@ static void on_goaway(struct vg_grpc_session *s, const nghttp2_goaway *g)
 static int on_frame_recv(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
 {
     struct vg_grpc_session *s = arg;
-    (void)h2;
+    struct vg_grpc_stream *st;
     switch (frame->hd.type) {
+    case NGHTTP2_HEADERS:
+    case NGHTTP2_DATA:
+        st = find(h2, frame->hd.stream_id);
+        if (st && frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+            vg_grpc_stream_answered(st);
+        return 0;
     case NGHTTP2_SETTINGS:
         if (frame->hd.flags & NGHTTP2_FLAG_ACK || s->has_settings)
             return 0;

@@ -241,7 +241,7 @@ static void put_extensions(struct vg_openapi_writer *w, const struct vg_schema_f
 static void put_field(struct vg_openapi_writer *w, const struct vg_schema_type *type,
                       const struct vg_schema_field *f)
 {
-    const char *about = vg_openapi_about(type->name, f->name);
+    const char *about = vg_schema_about(type, f);
     vg_openapi_begin_object(w, f->name);
     if (about)
         vg_openapi_put_text(w, "description", about);
@@ -288,7 +288,7 @@ static void put_definition(struct vg_openapi_writer *w, const struct vg_schema_t
     const struct vg_schema_scope *home = vg_schema_scope(type);
     const struct vg_kind *kind = vg_kind_find_kind(
         vg_slice_str(home->group), vg_slice_str(home->version), vg_slice_str(type->name));
-    const char *about = kind ? kind->about : vg_openapi_about(type->name, NULL);
+    const char *about = kind ? kind->about : vg_schema_about(type, NULL);
     vg_openapi_definition(name, home->group, home->version, type->name);
     vg_openapi_begin_object(w, name);
     if (about)
@@ -328,10 +328,10 @@ static void put_value_definition(struct vg_openapi_writer *w, const struct value
     vg_openapi_end_object(w);
 }
 
-static void put_text_property(struct vg_openapi_writer *w, const char *name)
+static void put_text_property(struct vg_openapi_writer *w, const char *name, const char *about)
 {
     vg_openapi_begin_object(w, name);
-    vg_openapi_put_text(w, "description", vg_openapi_about("", name));
+    vg_openapi_put_text(w, "description", about);
     vg_openapi_put_text(w, "type", "string");
     vg_openapi_end_object(w);
 }
@@ -351,8 +351,8 @@ static void put_list(struct vg_openapi_writer *w, const struct vg_kind *kind)
     vg_openapi_put_text(w, "type", "object");
     put_values(w, "required", required);
     vg_openapi_begin_object(w, "properties");
-    put_text_property(w, "apiVersion");
-    put_text_property(w, "kind");
+    put_text_property(w, "apiVersion", "Group and version of the kind.");
+    put_text_property(w, "kind", "The kind.");
     vg_openapi_begin_object(w, "items");
     vg_openapi_put_text(w, "description", "The objects.");
     vg_openapi_put_text(w, "type", "array");

@@ -280,10 +280,34 @@ static void a_document_that_could_not_be_made_is_made_later(void **state)
     vg_openapi_free(o);
 }
 
+/* kubectl explain has something to say of everything. */
+static void every_definition_and_field_is_described(void **state)
+{
+    struct fixture *f = *state;
+    const struct vg_json *root = parse(f, vg_openapi_v2(f->openapi));
+    const struct vg_json *definitions = vg_json_get_str(root, "definitions");
+    size_t n = 0;
+    VG_JSON_FOREACH_MEMBER (d, definitions) {
+        const struct vg_json *properties = vg_json_get_str(&d->value, "properties");
+        if (!vg_json_get_str(&d->value, "description"))
+            fail_msg("%.*s is not described", VG_SLICE_ARG(vg_json_key(d)));
+        if (!properties)
+            continue;
+        VG_JSON_FOREACH_MEMBER (p, properties) {
+            if (!vg_json_get_str(&p->value, "description"))
+                fail_msg("%.*s of %.*s is not described", VG_SLICE_ARG(vg_json_key(p)),
+                         VG_SLICE_ARG(vg_json_key(d)));
+            n++;
+        }
+    }
+    assert_true(n > 2000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(version_2_declares_every_kind, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_definition_and_field_is_described, setup, teardown),
         cmocka_unit_test_setup_teardown(version_3_declares_the_kinds_of_each_group, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_index_names_each_document_by_its_hash, setup, teardown),

@@ -41,8 +41,6 @@ void vg_openapi_put_gvk(struct vg_openapi_writer *w, const struct vg_kind *kind,
 /* io.k8s.api.core.v1.Pod */
 void vg_openapi_definition(char ret[VG_OPENAPI_NAME_MAX], const char *group, const char *version,
                            const char *name);
-/* A sentence about a field of a type, or (field NULL) about the type; NULL: there is none. */
-const char *vg_openapi_about(const char *type, const char *field);
 #define VG_OPENAPI_META "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 /* Members of the current object: a definition by its name, a path by its pattern. */

@@ -227,7 +227,8 @@ static void on_nap_over(struct vg_timer *t)
 {
     struct vg_cache_port *p = VG_CONTAINER_OF(t, struct vg_cache_port, nap);
     be_wakeable(p);
-    if (vg_tail_has_next(&p->cursor) || !vg_list_is_empty(&p->behind))
+    if (vg_tail_has_next(&p->cursor) || !vg_list_is_empty(&p->behind) ||
+        !vg_list_is_empty(&p->waits))
         vg_port_wake(p);
 }
 
@@ -322,6 +323,8 @@ void vg_cache_wait_fresh(struct vg_cache_port *p, vg_rev rev, struct vg_cache_wa
     vg_list_push_back(&p->waits, &wait->link);
     vg_timer_start(p->loop, &wait->timer, p->c->opts.fresh_ms * VG_NS_PER_MS, on_late);
     vg_port_wake(p); /* also when it is fresh already: never from within */
+    if (p->nap.armed)
+        vg_timer_start(p->loop, &p->nap, 0, on_nap_over); /* who waits is in a hurry */
 }
 
 void vg_cache_wait_cancel(struct vg_cache_wait *wait)

@@ -12,6 +12,9 @@ struct vg_schema_scope {
 };
 
 const struct vg_schema_type *vg_schema_types(size_t *ret_n);
+/* What a type is, or one of its fields, in a sentence; field NULL: the type. NULL: nothing is said.
+ */
+const char *vg_schema_about(const struct vg_schema_type *type, const struct vg_schema_field *field);
 const struct vg_schema_scope *vg_schema_scope(const struct vg_schema_type *type);
 /* The type of a group ("" is core) and version; NULL: there is none. Slow enough to be asked once.
  */

@@ -108,6 +108,14 @@ static const struct vg_flag store_flags[] = {
     {0},
 };
 
+static const struct vg_flag control_flags[] = {
+    {"controllers", "LIST", VG_FLAG_TEXT, AT(controllers), "*", 0, 0,
+     "what vigild does by itself: * is all, name on,\n-name off, an empty list nothing:\n"
+     "namespace-controller, serviceaccount-controller,\n"
+     "root-ca-certificate-publisher-controller,\ngarbage-collector-controller"},
+    {0},
+};
+
 static const struct vg_flag life_flags[] = {
     {"shutdown-delay-duration", "DURATION", VG_FLAG_DURATION, AT(shutdown_delay_ms), "0s", 0, 0,
      "after SIGTERM serve on for so long while /readyz\nfails"},
@@ -134,6 +142,7 @@ const struct vg_flag_group vg_flag_groups[] = {
     {"Requests", request_flags},
     {"Connections", connection_flags},
     {"Cache and store", store_flags},
+    {"Controllers", control_flags},
     {"Ending, logs and the rest", life_flags},
     {NULL, NULL},
 };

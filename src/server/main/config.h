@@ -35,6 +35,8 @@ struct vg_config {
     uint64_t event_ttl_ms;
     uint64_t compaction_ms;
     bool unsafe_no_fsync;
+    /* what it does by itself */
+    const char *controllers;
     /* ending */
     uint64_t shutdown_delay_ms, shutdown_grace_ms;
     /* log */

@@ -15,8 +15,9 @@
 static int open_logs(struct vg_daemon *d, struct vg_status *reterr_status)
 {
     static const char *const names[] = {
-        [VG_LOG_MAIN] = "main", [VG_LOG_STORAGE] = "storage", [VG_LOG_CACHER] = "cacher",
-        [VG_LOG_API] = "api",   [VG_LOG_GATE] = "gate",       [VG_LOG_NET] = "net",
+        [VG_LOG_MAIN] = "main",       [VG_LOG_STORAGE] = "storage", [VG_LOG_CACHER] = "cacher",
+        [VG_LOG_API] = "api",         [VG_LOG_GATE] = "gate",       [VG_LOG_NET] = "net",
+        [VG_LOG_CONTROL] = "control",
     };
     const struct vg_config *c = d->config;
     enum vg_log_level level;
@@ -49,6 +50,9 @@ static int look_at_flags(struct vg_daemon *d, struct vg_status *reterr_status)
         r = vg_listener_probe(c->bind_address, &status);
     if (r < 0)
         return vg_fail(reterr_status, r, "--bind-address: %s", status.message);
+    r = vg_control_parse(c->controllers, &d->controller_set, &status);
+    if (r < 0)
+        return vg_fail(reterr_status, r, "--controllers: %s", status.message);
     return c->token_auth_file ? vg_tokens_load(c->token_auth_file, &d->tokens, reterr_status) : 0;
 }
 
@@ -246,13 +250,37 @@ static int open_sockets(struct vg_daemon *d, struct vg_status *reterr_status)
 
 /* ---- loops ---- */
 
+/* One is left for the controllers. */
+#define SERVE_LOOPS_MAX (VG_GATE_LOOPS_MAX - 1)
+
 static size_t count_loops(const struct vg_config *c)
 {
     cpu_set_t set;
     if (c->loops)
         return c->loops;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n < 1 ? 1 : VG_MIN((size_t)n, VG_GATE_LOOPS_MAX);
+    return n < 1 ? 1 : VG_MIN((size_t)n, (size_t)SERVE_LOOPS_MAX);
+}
+
+static int open_control(struct vg_daemon *d, struct vg_worker *w)
+{
+    struct vg_control_opts o = {.set = d->controller_set,
+                                .loop = w->loop,
+                                .cacher = d->cacher,
+                                .port = vg_api_loop_port(w->api),
+                                .storage = d->storage,
+                                .server = w->server,
+                                .log = vg_daemon_logger(d, VG_LOG_CONTROL),
+                                .root_ca = vg_buf_slice(&d->root_ca)};
+    int r = vg_control_open(&o, &w->control);
+    if (r == 0)
+        vg_control_start(w->control);
+    return r;
+}
+
+static bool is_controllers(const struct vg_daemon *d, const struct vg_worker *w)
+{
+    return d->controller_set && w == &d->workers[d->n_workers - 1];
 }
 
 static int open_worker(struct vg_daemon *d, struct vg_worker *w)
@@ -262,8 +290,9 @@ static int open_worker(struct vg_daemon *d, struct vg_worker *w)
         r = vg_gate_loop_open(d->gate, w->loop, w->api, &w->gate);
     if (r == 0)
         r = vg_http_server_new(d->shared, w->loop, &w->server);
-    if (r == 0)
-        r = vg_http_server_listen(w->server, d->secure, d->tls);
+    if (r < 0 || is_controllers(d, w))
+        return r < 0 ? r : open_control(d, w);
+    r = vg_http_server_listen(w->server, d->secure, d->tls);
     if (r == 0 && d->plain)
         r = vg_http_server_listen(w->server, d->plain, NULL);
     return r;
@@ -271,7 +300,7 @@ static int open_worker(struct vg_daemon *d, struct vg_worker *w)
 
 static int make_loops(struct vg_daemon *d)
 {
-    d->n_workers = count_loops(d->config);
+    d->n_workers = count_loops(d->config) + (d->controller_set != 0);
     d->workers = vg_calloc(d->n_workers, sizeof *d->workers);
     if (!d->workers)
         return -ENOMEM;
@@ -294,7 +323,7 @@ static int start_loops(struct vg_daemon *d)
     }
     for (size_t i = 0; i < d->n_workers; i++) {
         char name[32];
-        snprintf(name, sizeof name, "vg-serve-%zu", i);
+        snprintf(name, sizeof name, d->workers[i].control ? "vg-control" : "vg-serve-%zu", i);
         int r = vg_loop_start(d->workers[i].loop, name);
         if (r < 0)
             return r;
@@ -340,6 +369,8 @@ static int assemble(struct vg_daemon *d, struct vg_status *reterr_status)
         r = open_sockets(d, reterr_status);
     if (r == 0)
         r = vg_daemon_write_kubeconfig(d, reterr_status);
+    if (r == 0)
+        r = vg_daemon_read_root_ca(d, reterr_status);
     if (r == 0)
         r = open_api(d);
     if (r == 0)

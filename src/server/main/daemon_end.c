@@ -52,9 +52,19 @@ static void on_drained(void *arg)
     atomic_store(&w->is_drained, true);
 }
 
+static void end_control(struct vg_worker *w)
+{
+    struct vg_control *c = vg_steal(w->control);
+    if (!c)
+        return;
+    vg_control_stop(c);
+    vg_control_free(c);
+}
+
 static void drain_worker(struct vg_mail *mail)
 {
     struct vg_worker *w = VG_CONTAINER_OF(mail, struct vg_worker, drain_mail);
+    end_control(w);
     vg_api_loop_drain(w->api);
     vg_http_server_drain(w->server, on_drained, w);
 }
@@ -113,6 +123,7 @@ static bool close_workers(struct vg_daemon *d)
         struct vg_worker *w = &d->workers[i];
         if (w->is_started)
             vg_loop_stop(w->loop);
+        end_control(w);
         if (w->server)
             vg_http_server_free(w->server);
         if (w->gate)
@@ -176,6 +187,7 @@ void vg_daemon_stop(struct vg_daemon *d)
     vg_metrics_free(d->metrics);
     vg_free(d->stat_rows);
     vg_free(d->uncached);
+    vg_buf_done(&d->root_ca);
     vg_free(d->cert_path);
     vg_free(d->key_path);
     vg_free(d->client_ca_path);

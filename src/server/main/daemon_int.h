@@ -12,6 +12,7 @@
 #include "net/server.h"
 #include "net/tls.h"
 #include "server/api/api.h"
+#include "server/control/control.h"
 #include "server/http/gate.h"
 
 /* A loop that serves, with what belongs to it. */
@@ -21,6 +22,7 @@ struct vg_worker {
     struct vg_api_loop *api;
     struct vg_gate_loop *gate;
     struct vg_http_server *server;
+    struct vg_control *control; /* of the last worker, which listens to nobody; else NULL */
     bool is_started;
     struct vg_mail beat_mail, drain_mail;
     _Atomic bool has_beat; /* the last beat came back */
@@ -35,6 +37,7 @@ enum vg_daemon_log {
     VG_LOG_API,
     VG_LOG_GATE,
     VG_LOG_NET,
+    VG_LOG_CONTROL,
     VG_LOG_COUNT
 };
 
@@ -64,8 +67,10 @@ struct vg_daemon {
     struct vg_status tls_status;
     char *cert_path, *key_path, *client_ca_path; /* absolute */
     char url[128];
-    struct vg_worker *workers;
+    struct vg_worker *workers; /* those that serve, then the controllers' if there are any */
     size_t n_workers;
+    unsigned controller_set; /* of --controllers */
+    struct vg_buf root_ca;   /* what the controllers publish */
     bool has_namespaces;
     int64_t start_wall_ms;
     struct vg_stat_row *stat_rows; /* stats.c */
@@ -85,6 +90,8 @@ static inline const struct vg_log *vg_daemon_logger(const struct vg_daemon *d,
 VG_CHECK int vg_daemon_begin_tls(struct vg_daemon *d);
 VG_CHECK int vg_daemon_join_tls(struct vg_daemon *d, struct vg_status *reterr_status);
 VG_CHECK int vg_daemon_write_kubeconfig(struct vg_daemon *d, struct vg_status *reterr_status);
+/* What clients know this server by, into d->root_ca. */
+VG_CHECK int vg_daemon_read_root_ca(struct vg_daemon *d, struct vg_status *reterr_status);
 
 /* cache_sizes.c: which kinds go without a cache. `uncached` has an entry for each kind. */
 VG_CHECK int vg_cache_sizes_read(const struct vg_config *c, bool *uncached,

@@ -87,11 +87,20 @@ int vg_daemon_join_tls(struct vg_daemon *d, struct vg_status *reterr_status)
     return d->tls_result;
 }
 
+/* A certificate from elsewhere vouches for itself: we do not know who signed it. */
+static const char *root_ca_path(const struct vg_daemon *d)
+{
+    return has_own_certificate(d) ? VG_PKI_CA : d->cert_path;
+}
+
 int vg_daemon_write_kubeconfig(struct vg_daemon *d, struct vg_status *reterr_status)
 {
-    /* A certificate from elsewhere vouches for itself: we do not know who signed it. */
-    const char *ca = has_own_certificate(d) ? VG_PKI_CA : d->cert_path;
-    return vg_kubeconfig_write(&d->dir, d->url, ca, reterr_status);
+    return vg_kubeconfig_write(&d->dir, d->url, root_ca_path(d), reterr_status);
+}
+
+int vg_daemon_read_root_ca(struct vg_daemon *d, struct vg_status *reterr_status)
+{
+    return vg_data_dir_read(&d->dir, root_ca_path(d), &d->root_ca, reterr_status);
 }
 
 /* ---- while it runs ---- */

@@ -114,6 +114,7 @@ struct vg_schema_type {
     vg_schema_default_fn *defaults; /* those that depend on other fields; NULL: none */
     uint64_t shown;  /* bit i: JSON has fields[i] even when it is nil, zero or empty */
     uint64_t always; /* bit i: protobuf has it even then */
+    uint32_t about;  /* where the generated tables keep what is said of it (kinds/types.h) */
 };
 
 /* The slot of a key; the generator has the same formula. */

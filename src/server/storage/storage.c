@@ -51,6 +51,21 @@ bool vg_keys_contain(const struct vg_keys *keys, struct vg_slice key)
 
 /* ---- requests ---- */
 
+static void run_done(struct vg_mail *mail)
+{
+    struct vg_store_req *req = VG_CONTAINER_OF(mail, struct vg_store_req, mail);
+    req->done(req);
+}
+
+void vg_storage_answer(struct vg_store_req *req, int err)
+{
+    req->err = err;
+    if (err < 0 && req->status.err != err)
+        vg_fail(&req->status, err, "%s", vg_err_text(err));
+    req->mail.run = run_done;
+    vg_loop_post(req->loop, &req->mail);
+}
+
 static int refuse(struct vg_store_req *req, int err, const char *why)
 {
     req->err = err;
@@ -215,6 +230,26 @@ vg_rev vg_storage_revision(struct vg_storage *s)
 vg_rev vg_storage_compacted(struct vg_storage *s)
 {
     return s->ops->compacted(s);
+}
+
+bool vg_storage_is_shared(struct vg_storage *s)
+{
+    return s->ops->fresh != NULL;
+}
+
+int vg_storage_fresh(struct vg_storage *s, struct vg_store_req *req)
+{
+    reset(req);
+    if (s->ops->fresh)
+        return s->ops->fresh(s, req);
+    req->rev = s->ops->revision(s);
+    vg_storage_answer(req, 0);
+    return 0;
+}
+
+int vg_storage_health(struct vg_storage *s, struct vg_status *reterr_status)
+{
+    return s->ops->health ? s->ops->health(s, reterr_status) : 0;
 }
 
 void vg_storage_stats(struct vg_storage *s, struct vg_storage_stats *ret_stats)

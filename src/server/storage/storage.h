@@ -1,7 +1,8 @@
 /* storage.h - transactions in, ordered revisions out.
  * The semantics are etcd's, so that engines can be exchanged: one revision line; every change has a
  * (revision, sub) pair; the changes of one transaction share a revision. Engines: mem (for tests),
- * lmdb (embedded, durable). Nothing above this header knows which one it talks to.
+ * lmdb (embedded, durable), etcd (a cluster that several processes share). Nothing above this
+ * header knows which one it talks to.
  *
  * Promises of every engine:
  *   S1 durable, then visible, then acknowledged: whoever sees a revision will find it after a
@@ -44,6 +45,7 @@ struct vg_store_req {
     vg_rev rev;              /* of the store when it was answered; a txn: its own revision */
     vg_rev compact_rev;      /* with VIGIL_E_COMPACTED */
     uint8_t type;            /* the engine's */
+    void *engine;            /* likewise */
 };
 
 /* ---- transactions ---- */
@@ -71,6 +73,8 @@ struct vg_txn {
     uint32_t n_ops;
     uint32_t failed_op; /* after VIGIL_E_CONFLICT */
     bool no_prev;       /* ops[].prev is not wanted: saves reading it; a conflict still brings it */
+    bool is_unique;     /* nobody else puts the same bytes (they hold a fresh uid): if the answer is
+                         * lost, finding them proves that it happened */
 };
 /* Drops the references that ops hold; the array is the caller's. */
 void vg_txn_done(struct vg_txn *txn);
@@ -173,8 +177,18 @@ struct vg_backup {
 VG_CHECK int vg_storage_backup(struct vg_storage *s, struct vg_backup *backup);
 
 /* Thread: any. */
-vg_rev vg_storage_revision(struct vg_storage *s); /* newest visible revision */
+vg_rev vg_storage_revision(struct vg_storage *s); /* newest visible revision that is known here */
 vg_rev vg_storage_compacted(struct vg_storage *s);
+/* Do others write to it too? Then vg_storage_revision may be behind what they have been told. */
+bool vg_storage_is_shared(struct vg_storage *s);
+
+/* How new must a state be to be current? req->rev is not below any revision that anybody anywhere
+ * was told of before the call; watches are brought there without being asked. */
+VG_CHECK int vg_storage_fresh(struct vg_storage *s, struct vg_store_req *req);
+
+/* 0: it serves. Negative: it does not now, and the sentence says since when, what was tried and
+ * what can be done. Thread: any. */
+int vg_storage_health(struct vg_storage *s, struct vg_status *reterr_status);
 
 struct vg_storage_stats {
     uint64_t txns, conflicts, puts, deletes, expired; /* since open */
@@ -182,10 +196,13 @@ struct vg_storage_stats {
     uint64_t syncs;                                   /* of the write-ahead log */
     uint64_t wal_bytes;                               /* written to it */
     uint64_t checkpoints, checkpoint_failures;
-    uint64_t disk_bytes;    /* size of the files */
-    uint64_t pending;       /* requests not yet taken by the commit thread */
-    uint64_t overlay_bytes; /* in memory, not yet in the base */
-    bool read_only;         /* writes are refused now; why is in the log */
+    uint64_t disk_bytes;                          /* size of the files */
+    uint64_t pending;                             /* requests not yet taken by the commit thread */
+    uint64_t overlay_bytes;                       /* in memory, not yet in the base */
+    uint64_t progress_requests, barriers;         /* etcd: how watches were brought to a revision */
+    uint64_t watch_restarts;                      /* etcd: of the one over everything */
+    uint64_t unknown_outcomes, resolved_outcomes; /* etcd: answers that were lost */
+    bool read_only;                               /* writes are refused now; why is in the log */
 };
 void vg_storage_stats(struct vg_storage *s, struct vg_storage_stats *ret_stats);
 
@@ -214,6 +231,33 @@ struct vg_storage_opts {
     bool unsafe_no_fsync;    /* for tests: a power loss loses what was acknowledged */
     vg_rev
         first_above; /* a store that is made gives revisions above this one; others are compacted */
+    const struct vg_etcd_opts *etcd;
+};
+
+/* How a record lies in a store that others read too. Thread: any, several at once. */
+struct vg_stored_form {
+    /* The bytes to store, appended. NULL: header and value as they are, with their lengths. */
+    int (*to_bytes)(void *arg, const struct vg_rec *rec, struct vg_buf *out);
+    /* Header and value of what is stored under a key, appended. What cannot be read is a record
+     * too: without header, so that nobody shows it; the function says so in the log. -ENOMEM alone
+     * is an error. */
+    int (*from_bytes)(void *arg, struct vg_slice key, struct vg_slice bytes, struct vg_buf *header,
+                      struct vg_buf *value);
+    void *arg;
+};
+
+struct vg_etcd_opts {
+    const char *const *servers; /* "https://etcd-1:2379", ... */
+    size_t n_servers;
+    const char *ca_file, *cert_file, *key_file; /* PEM; NULL: the system's, none, none */
+    const char *username, *password;            /* NULL: none */
+    /* A key that begins with `root` is stored under `prefix` and the rest; there are no others. */
+    const char *root, *prefix;
+    struct vg_stored_form form;
+    uint64_t open_ms;    /* how long opening waits for a cluster that answers; 0 = 20 s */
+    uint64_t request_ms; /* a request; 0 = 10 s */
+    uint64_t health_ms;  /* between looks at its health, and how long one may take; 0 = 2 s */
+    uint64_t compact_ms; /* what is older than this goes, led by whoever is first; 0 = never */
 };
 
 VG_CHECK int vg_storage_open_mem(const struct vg_storage_opts *opts,
@@ -221,6 +265,13 @@ VG_CHECK int vg_storage_open_mem(const struct vg_storage_opts *opts,
 /* VIGIL_E_STORE_LOCKED, _STORE_DAMAGED, _STORE_FOREIGN, _STORE_VERSION, -errno: nothing was
  * touched. */
 VG_CHECK int vg_storage_open_lmdb(const struct vg_storage_opts *opts,
+                                  struct vg_storage **ret_storage, struct vg_status *reterr_status);
+
+/* Waits until the cluster answers. VIGIL_E_INVALID: a malformed address, a file that cannot be
+ * read; VIGIL_E_NETWORK, _UNAUTHORIZED, _UNSUPPORTED (not etcd, or too old): not within open_ms;
+ * the sentence says which endpoint, what was tried and what to do. The system's clock is used,
+ * whatever the options say. */
+VG_CHECK int vg_storage_open_etcd(const struct vg_storage_opts *opts,
                                   struct vg_storage **ret_storage, struct vg_status *reterr_status);
 
 /* Make a store in `dir` (new or empty) from a backup, after checking every record. Revisions that

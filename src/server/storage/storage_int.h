@@ -12,6 +12,9 @@ struct vg_storage_ops {
     int (*backup)(struct vg_storage *s, struct vg_backup *backup);
     vg_rev (*revision)(struct vg_storage *s);
     vg_rev (*compacted)(struct vg_storage *s);
+    /* NULL: only this process writes; its revision is the newest there is. */
+    int (*fresh)(struct vg_storage *s, struct vg_store_req *req);
+    int (*health)(struct vg_storage *s, struct vg_status *reterr_status); /* NULL: always well */
     void (*stats)(struct vg_storage *s, struct vg_storage_stats *ret_stats);
     void (*close)(struct vg_storage *s);
 };
@@ -32,6 +35,9 @@ struct vg_watch_ops {
 struct vg_watch {
     const struct vg_watch_ops *ops;
 };
+
+/* Answer a request on its loop. Thread: any. */
+void vg_storage_answer(struct vg_store_req *req, int err);
 
 /* The option with its default applied. */
 struct vg_storage_opts vg_storage_opts_filled(const struct vg_storage_opts *opts);

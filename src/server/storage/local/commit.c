@@ -145,17 +145,17 @@ static void run_compact(struct vg_engine *e, struct vg_compact *c)
     c->req.rev = atomic_load_explicit(&e->rev, memory_order_relaxed);
     c->req.compact_rev = atomic_load_explicit(&e->compacted, memory_order_relaxed);
     if (c->at <= c->req.compact_rev) {
-        vg_engine_answer(&c->req, VIGIL_E_COMPACTED);
+        vg_storage_answer(&c->req, VIGIL_E_COMPACTED);
         return;
     }
     if (c->at > c->req.rev) {
-        vg_engine_answer(&c->req, VIGIL_E_FUTURE);
+        vg_storage_answer(&c->req, VIGIL_E_FUTURE);
         return;
     }
     vg_upkeep_compact(e, c->at);
     c->req.compact_rev = c->at;
     if (!e->base) {
-        vg_engine_answer(&c->req, 0);
+        vg_storage_answer(&c->req, 0);
         return;
     }
     vg_mutex_lock(&e->mu); /* durable first: the flusher answers */

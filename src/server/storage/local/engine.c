@@ -8,27 +8,12 @@
 
 /* ---- answers and layers ---- */
 
-static void run_done(struct vg_mail *mail)
-{
-    struct vg_store_req *req = VG_CONTAINER_OF(mail, struct vg_store_req, mail);
-    req->done(req);
-}
-
-void vg_engine_answer(struct vg_store_req *req, int err)
-{
-    req->err = err;
-    if (err < 0 && req->status.err != err)
-        vg_fail(&req->status, err, "%s", vg_err_text(err));
-    req->mail.run = run_done;
-    vg_loop_post(req->loop, &req->mail);
-}
-
 void vg_engine_answer_all(struct vg_mail *list, int err)
 {
     while (list) {
         struct vg_store_req *req = VG_CONTAINER_OF(list, struct vg_store_req, mail);
         list = list->next;
-        vg_engine_answer(req, err);
+        vg_storage_answer(req, err);
     }
 }
 
@@ -91,6 +76,12 @@ static int engine_txn(struct vg_storage *s, struct vg_txn *txn)
 static int engine_range(struct vg_storage *s, struct vg_range *range)
 {
     return submit(engine_of(s), &engine_of(s)->reader, &range->req, REQ_RANGE);
+}
+
+static int engine_watch(struct vg_storage *s, const struct vg_watch_opts *opts,
+                        struct vg_watch **ret_watch)
+{
+    return vg_watch_open(&engine_of(s)->host, opts, ret_watch);
 }
 
 static int engine_compact(struct vg_storage *s, struct vg_compact *compact)
@@ -228,17 +219,6 @@ static void close_base(struct vg_engine *e)
     e->base = NULL;
 }
 
-/* Wake the watches: they see that the engine is closing and end on their loops. */
-static void wake_watches(struct vg_engine *e)
-{
-    vg_mutex_lock(&e->tail.mu);
-    VG_LIST_FOREACH (n, &e->tail.listeners) {
-        struct vg_tail_listener *l = VG_CONTAINER_OF(n, struct vg_tail_listener, link);
-        l->wake(l->arg);
-    }
-    vg_mutex_unlock(&e->tail.mu);
-}
-
 static void engine_close(struct vg_storage *s)
 {
     struct vg_engine *e = engine_of(s);
@@ -252,7 +232,7 @@ static void engine_close(struct vg_storage *s)
     if (e->base && was_running)
         flush_all(e);
     close_base(e);
-    wake_watches(e);
+    vg_watch_wake_all(&e->host);
     vg_table_unref(e->active);
     vg_table_unref(e->frozen);
     e->active = e->frozen = NULL;
@@ -262,7 +242,7 @@ static void engine_close(struct vg_storage *s)
 static const struct vg_storage_ops engine_ops = {
     .txn = engine_txn,
     .range = engine_range,
-    .watch = vg_engine_watch,
+    .watch = engine_watch,
     .compact = engine_compact,
     .backup = engine_backup,
     .revision = engine_revision,
@@ -270,6 +250,42 @@ static const struct vg_storage_ops engine_ops = {
     .stats = engine_stats,
     .close = engine_close,
 };
+
+/* ---- watches ---- */
+
+static struct vg_engine *engine_of_host(struct vg_watch_host *h)
+{
+    return VG_CONTAINER_OF(h, struct vg_engine, host);
+}
+
+static int host_read(struct vg_watch_host *h, struct vg_log_read *read)
+{
+    read->req.type = REQ_LOG_READ;
+    return vg_mailbox_post(&engine_of_host(h)->reader.box, &read->req.mail);
+}
+
+static void host_ref(struct vg_watch_host *h)
+{
+    vg_engine_ref(engine_of_host(h));
+}
+
+static void host_unref(struct vg_watch_host *h)
+{
+    vg_engine_unref(engine_of_host(h));
+}
+
+static void init_host(struct vg_engine *e)
+{
+    e->host = (struct vg_watch_host){
+        .tail = &e->tail,
+        .rev = &e->rev,
+        .closing = &e->closing,
+        .prev_watches = &e->prev_watches,
+        .read = host_read,
+        .ref = host_ref,
+        .unref = host_unref,
+    };
+}
 
 static int open_views(struct vg_engine *e)
 {
@@ -300,6 +316,7 @@ static int init_engine(struct vg_engine *e, const struct vg_engine_start *start)
         return -ENOMEM;
     first->tail.free = vg_commit_batch_free;
     first->last = start->rev;
+    init_host(e);
     vg_tail_init(&e->tail, &first->tail);
     vg_mutex_init(&e->mu, VG_RANK_STORE_STATE);
     atomic_init(&e->refs, 1);

@@ -25,22 +25,11 @@
 
 #include "base.h"
 #include "base/list.h"
-#include "loop/tail.h"
 #include "loop/waker.h"
-#include "server/storage/storage_int.h"
+#include "server/storage/watch_host.h"
 #include "table.h"
 
 enum req_type { REQ_TXN = 1, REQ_COMPACT, REQ_RANGE, REQ_LOG_READ, REQ_BACKUP };
-
-/* What the commit thread publishes: one group. Owns its references. */
-struct vg_commit_batch {
-    struct vg_tail_batch tail;
-    vg_rev last; /* newest revision of the group */
-    size_t n;
-    size_t bytes;    /* of its records, for the limit on a group */
-    bool lacks_prev; /* of some event it was not read: nobody wanted it when it was staged */
-    struct vg_event events[];
-};
 
 /* The group that is on its way to the disk: flight.c. */
 struct vg_flight {
@@ -49,18 +38,6 @@ struct vg_flight {
     vg_rev last;
     int result; /* of log_append; the syncer's until the flight is down */
     _Atomic int state;
-};
-
-/* A watch asks the reader thread for a piece of the log. */
-struct vg_log_read {
-    struct vg_store_req req;
-    vg_rev from, to; /* to: at the most */
-    size_t max;
-    struct vg_keys keys;
-    struct vg_event *events; /* result; owns references */
-    size_t n;
-    vg_rev upto; /* result: complete up to here */
-    bool no_prev;
 };
 
 /* A thread that serves a mailbox. */
@@ -73,6 +50,7 @@ struct vg_server_thread {
 
 struct vg_engine {
     struct vg_storage storage;
+    struct vg_watch_host host;
     struct vg_storage_opts opts;
     _Atomic uint32_t refs; /* the handle, and each watch */
     struct vg_base *base;  /* NULL: mem */
@@ -134,8 +112,6 @@ VG_CHECK int vg_engine_open(const struct vg_storage_opts *opts, const struct vg_
 struct vg_engine *vg_engine_ref(struct vg_engine *e);
 void vg_engine_unref(struct vg_engine *e);
 
-/* Answer a request on its loop. Thread: any. */
-void vg_engine_answer(struct vg_store_req *req, int err);
 void vg_engine_answer_all(struct vg_mail *list, int err); /* a list of requests */
 
 /* The tables of this moment, with references. */
@@ -174,7 +150,6 @@ int vg_commit_run_txn(struct vg_engine *e, struct vg_txn *txn, vg_rev *rev);
 void vg_commit_drop_prevs(struct vg_txn *txn);
 void vg_commit_drop_group(
     struct vg_engine *e); /* undoes what the group under construction staged */
-void vg_commit_batch_free(struct vg_tail_batch *batch);
 /* upkeep.c: what the commit thread does besides committing. */
 int vg_upkeep_stage_expired(struct vg_engine *e, vg_rev *rev);
 void vg_upkeep_notice(struct vg_engine *e); /* what the flusher did; before a view begins */
@@ -203,10 +178,5 @@ static inline bool vg_engine_wants_prev(struct vg_engine *e)
 {
     return atomic_load_explicit(&e->prev_watches, memory_order_relaxed) > 0;
 }
-
-/* reader.c */
-void vg_log_read_done(struct vg_log_read *read);
-/* watch.c */
-int vg_engine_watch(struct vg_storage *s, const struct vg_watch_opts *opts, struct vg_watch **ret);
 
 #endif

@@ -65,7 +65,7 @@ void vg_commit_answer(struct vg_mail *list, int err)
             vg_commit_drop_prevs(txn);
             req->err = vg_fail(&req->status, err, "%s", failure_text(err));
         }
-        vg_engine_answer(req, req->err);
+        vg_storage_answer(req, req->err);
     }
 }
 

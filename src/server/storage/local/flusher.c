@@ -85,7 +85,7 @@ static void *backup_main(void *engine)
         struct vg_store_req *req = VG_CONTAINER_OF(list, struct vg_store_req, mail);
         list = list->next;
         bool is_closing = atomic_load(&e->closing);
-        vg_engine_answer(
+        vg_storage_answer(
             req, is_closing
                      ? VIGIL_E_CLOSED
                      : e->base->ops->backup(e->base, VG_CONTAINER_OF(req, struct vg_backup, req)));

@@ -276,17 +276,6 @@ static int run_log_read(struct reader *rd, struct vg_log_read *read)
     return r;
 }
 
-void vg_log_read_done(struct vg_log_read *read)
-{
-    for (size_t i = 0; i < read->n; i++) {
-        vg_rec_unref(read->events[i].rec);
-        vg_rec_unref(read->events[i].prev);
-    }
-    vg_free(read->events);
-    read->events = NULL;
-    read->n = 0;
-}
-
 /* ---- the thread ---- */
 
 static int serve(struct reader *rd, struct vg_store_req *req)
@@ -313,7 +302,7 @@ static void serve_all(struct reader *rd, struct vg_mail *list)
     while (list) {
         struct vg_store_req *req = VG_CONTAINER_OF(list, struct vg_store_req, mail);
         list = list->next;
-        vg_engine_answer(req, serve(rd, req));
+        vg_storage_answer(req, serve(rd, req));
     }
 }
 

@@ -6,16 +6,6 @@
 #include "base/alloc.h"
 #include "engine.h"
 
-void vg_commit_batch_free(struct vg_tail_batch *batch)
-{
-    struct vg_commit_batch *b = VG_CONTAINER_OF(batch, struct vg_commit_batch, tail);
-    for (size_t i = 0; i < b->n; i++) {
-        vg_rec_unref(b->events[i].rec);
-        vg_rec_unref(b->events[i].prev);
-    }
-    vg_free(b);
-}
-
 /* ---- the group under construction ---- */
 
 static int group_reserve(struct vg_engine *e)

@@ -1,6 +1,6 @@
 /* watch.c - a watch: a position in the history, on its caller's loop.
  *
- * CATCHING_UP  asks the reader thread for pieces of the log until it is close to the end
+ * CATCHING_UP  asks the engine for pieces of the log until it is close to the end
  *   | start_live(): stands on the newest batch of the tail; the log up to it is read first
  * LIVE         pulls batches from the tail when it is woken, without any lock
  *   | vg_watch_pause, or the callback pauses in the middle of a batch: lets go of the tail
@@ -16,7 +16,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "engine.h"
+#include "watch_host.h"
 
 #define BATCH_MAX_DEFAULT 1000
 /* Closer than this to the end, a watch takes hold of the tail while it reads the rest of the log.
@@ -27,7 +27,7 @@ enum watch_state { CATCHING_UP, LIVE, PAUSED, ENDED };
 
 struct watch {
     struct vg_watch watch;
-    struct vg_engine *e; /* reference */
+    struct vg_watch_host *h; /* reference */
     struct vg_watch_opts opts;
     char *keys; /* copies of start and end */
     enum watch_state state;
@@ -49,6 +49,29 @@ static void pump(struct watch *w);
 static struct watch *watch_of(struct vg_watch *watch)
 {
     return VG_CONTAINER_OF(watch, struct watch, watch);
+}
+
+/* ---- what is pulled ---- */
+
+void vg_commit_batch_free(struct vg_tail_batch *batch)
+{
+    struct vg_commit_batch *b = VG_CONTAINER_OF(batch, struct vg_commit_batch, tail);
+    for (size_t i = 0; i < b->n; i++) {
+        vg_rec_unref(b->events[i].rec);
+        vg_rec_unref(b->events[i].prev);
+    }
+    vg_free(b);
+}
+
+void vg_log_read_done(struct vg_log_read *read)
+{
+    for (size_t i = 0; i < read->n; i++) {
+        vg_rec_unref(read->events[i].rec);
+        vg_rec_unref(read->events[i].prev);
+    }
+    vg_free(read->events);
+    read->events = NULL;
+    read->n = 0;
 }
 
 /* ---- waking and ending ---- */
@@ -74,7 +97,7 @@ static void free_if_idle(struct watch *w)
         return;
     let_go_of_tail(w);
     vg_log_read_done(&w->read);
-    vg_engine_unref(w->e);
+    w->h->unref(w->h);
     vg_free(w->keys);
     vg_free(w);
 }
@@ -83,9 +106,9 @@ static void retire(struct watch *w)
 {
     w->state = ENDED;
     if (!w->opts.no_prev)
-        atomic_fetch_sub_explicit(&w->e->prev_watches, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(w->h->prev_watches, 1, memory_order_relaxed);
     let_go_of_tail(w);
-    vg_tail_unlisten(&w->e->tail, &w->listener);
+    vg_tail_unlisten(w->h->tail, &w->listener);
 }
 
 static void end_watch(struct watch *w, int err, vg_rev compact_rev)
@@ -152,23 +175,23 @@ static void deliver_progress(struct watch *w, vg_rev seen_before)
 
 static void on_read(struct vg_store_req *req);
 
-/* Ask the reader for what begins at `from`. */
+/* Ask the engine for what begins at `from`. */
 static int send_read(struct watch *w, vg_rev from, vg_rev to)
 {
     w->read = (struct vg_log_read){
-        .req = {.loop = w->opts.loop, .done = on_read, .type = REQ_LOG_READ},
+        .req = {.loop = w->opts.loop, .done = on_read},
         .from = from,
         .to = to,
         .max = w->opts.batch_max,
         .keys = w->opts.keys,
         .no_prev = w->opts.no_prev,
     };
-    int r = vg_mailbox_post(&w->e->reader.box, &w->read.req.mail);
+    int r = w->h->read(w->h, &w->read);
     w->is_reading = r == 0;
     return r;
 }
 
-/* While one piece is delivered the reader makes the next, if the end is far: a start that reads the
+/* While one piece is delivered the engine makes the next, if the end is far: a start that reads the
  * whole history takes the longer of the two and not their sum. Failing is no harm. */
 static void read_ahead(struct watch *w, const struct vg_log_read *got)
 {
@@ -212,7 +235,7 @@ static void start_read(struct watch *w, vg_rev to)
 {
     int r = send_read(w, w->next, to);
     if (r == VIGIL_E_BUSY)
-        on_publish(w); /* the reader is flooded: try again on the next turn */
+        on_publish(w); /* the engine is flooded: try again on the next turn */
     else if (r < 0)
         end_watch(w, r, 0);
 }
@@ -221,7 +244,7 @@ static void start_read(struct watch *w, vg_rev to)
 static void catch_up(struct watch *w)
 {
     if (!w->cursor.at) {
-        const struct vg_tail_batch *b = vg_tail_open(&w->e->tail, &w->cursor);
+        const struct vg_tail_batch *b = vg_tail_open(w->h->tail, &w->cursor);
         w->cursor_rev = VG_CONTAINER_OF(b, const struct vg_commit_batch, tail)->last;
     }
     vg_rev to = w->cursor_rev;
@@ -258,7 +281,7 @@ static void pull_batch(struct watch *w, const struct vg_commit_batch *b)
     struct vg_event *events = few;
     if (b->n > VG_ARRAY_LEN(few))
         events = vg_reallocarray(NULL, b->n, sizeof *events);
-    if (!events || (b->lacks_prev && !w->opts.no_prev)) {
+    if (!events || b->is_gap || (b->lacks_prev && !w->opts.no_prev)) {
         if (events != few)
             vg_free(events);
         w->state = CATCHING_UP;
@@ -292,7 +315,7 @@ static void pump(struct watch *w)
 {
     if (w->in_callback || w->is_reading || w->state == ENDED)
         return;
-    if (atomic_load(&w->e->closing)) {
+    if (atomic_load(w->h->closing)) {
         end_watch(w, VIGIL_E_CLOSED, 0);
         return;
     }
@@ -346,7 +369,9 @@ static void watch_resume(struct vg_watch *watch)
 static void watch_progress(struct vg_watch *watch)
 {
     struct watch *w = watch_of(watch);
-    w->progress_wanted = atomic_load_explicit(&w->e->rev, memory_order_acquire);
+    w->progress_wanted = atomic_load_explicit(w->h->rev, memory_order_acquire);
+    if (w->h->hurry)
+        w->h->hurry(w->h);
     on_publish(w);
 }
 
@@ -373,10 +398,10 @@ static int copy_keys(struct watch *w)
     return 0;
 }
 
-int vg_engine_watch(struct vg_storage *s, const struct vg_watch_opts *opts, struct vg_watch **ret)
+int vg_watch_open(struct vg_watch_host *h, const struct vg_watch_opts *opts,
+                  struct vg_watch **ret_watch)
 {
-    struct vg_engine *e = VG_CONTAINER_OF(s, struct vg_engine, storage);
-    if (atomic_load(&e->closing))
+    if (atomic_load(h->closing))
         return VIGIL_E_CLOSED;
     struct watch *w = vg_new(struct watch);
     if (!w)
@@ -390,17 +415,28 @@ int vg_engine_watch(struct vg_storage *s, const struct vg_watch_opts *opts, stru
         vg_free(w);
         return r;
     }
-    vg_rev now = atomic_load_explicit(&e->rev, memory_order_acquire);
-    w->e = vg_engine_ref(e);
+    vg_rev now = atomic_load_explicit(h->rev, memory_order_acquire);
+    h->ref(h);
+    w->h = h;
     w->state = CATCHING_UP;
     w->next = opts->from ? opts->from : now + 1;
     w->seen = VG_MIN(now, w->next - 1);
     w->wake_mail.run = on_wake;
     if (!opts->no_prev)
-        atomic_fetch_add_explicit(&e->prev_watches, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(h->prev_watches, 1, memory_order_relaxed);
     w->listener = (struct vg_tail_listener){.wake = on_publish, .arg = w};
-    vg_tail_listen(&e->tail, &w->listener);
+    vg_tail_listen(h->tail, &w->listener);
     on_publish(w); /* the first turn comes from the loop, never from within this call */
-    *ret = &w->watch;
+    *ret_watch = &w->watch;
     return 0;
+}
+
+void vg_watch_wake_all(struct vg_watch_host *h)
+{
+    vg_mutex_lock(&h->tail->mu);
+    VG_LIST_FOREACH (n, &h->tail->listeners) {
+        struct vg_tail_listener *l = VG_CONTAINER_OF(n, struct vg_tail_listener, link);
+        l->wake(l->arg);
+    }
+    vg_mutex_unlock(&h->tail->mu);
 }
