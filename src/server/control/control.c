@@ -154,6 +154,22 @@ static void follow_start(struct vg_follow *f)
         vg_timer_start(f->c->loop, &f->retry, RETRY_MS * VG_NS_PER_MS, on_retry);
 }
 
+void vg_control_follow(struct vg_control *c, bool is_wanted)
+{
+    for (size_t i = 0; i < c->n_follows; i++) {
+        struct vg_follow *f = &c->follows[i];
+        if (is_wanted) {
+            follow_start(f);
+            continue;
+        }
+        vg_timer_stop(c->loop, &f->retry);
+        if (f->watcher)
+            vg_cache_watcher_stop(vg_steal(f->watcher));
+    }
+    for (size_t i = 0; i < VG_CONTROLLERS; i++)
+        vg_work_pause(&c->work[i], !is_wanted);
+}
+
 static bool is_followed(const struct vg_control *c, const struct vg_kind *kind)
 {
     if (kind->stored || vg_kind_is(kind, VG_KIND_NOT_STORED) || vg_kind_is(kind, VG_KIND_UNCACHED))
@@ -216,6 +232,8 @@ int vg_control_open(const struct vg_control_opts *opts, struct vg_control **ret_
     c->pods = core_kind("pods");
     c->accounts = core_kind("serviceaccounts");
     c->config_maps = core_kind("configmaps");
+    c->leases = vg_kind_find(VG_SLICE_LIT("coordination.k8s.io"), VG_SLICE_LIT("v1"),
+                             VG_SLICE_LIT("leases"));
     for (size_t i = 0; i < VG_CONTROLLERS; i++)
         vg_work_init(&c->work[i], c->loop, controllers[i]->run, c);
     int r = vg_inside_new(opts->server, "system:vigild-controllers", &c->inside);
@@ -233,10 +251,12 @@ int vg_control_open(const struct vg_control_opts *opts, struct vg_control **ret_
     return 0;
 }
 
-void vg_control_start(struct vg_control *c)
+int vg_control_start(struct vg_control *c)
 {
-    for (size_t i = 0; i < c->n_follows; i++)
-        follow_start(&c->follows[i]);
+    if (c->opts.identity)
+        return vg_lead_start(c);
+    vg_control_follow(c, true);
+    return 0;
 }
 
 void vg_control_stop(struct vg_control *c)
@@ -244,11 +264,8 @@ void vg_control_stop(struct vg_control *c)
     if (c->is_stopped)
         return;
     c->is_stopped = true;
-    for (size_t i = 0; i < c->n_follows; i++) {
-        vg_timer_stop(c->loop, &c->follows[i].retry);
-        if (c->follows[i].watcher)
-            vg_cache_watcher_stop(vg_steal(c->follows[i].watcher));
-    }
+    vg_lead_stop(c);
+    vg_control_follow(c, false);
     for (size_t i = 0; i < VG_CONTROLLERS; i++)
         vg_work_close(&c->work[i]);
 }

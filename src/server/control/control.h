@@ -36,10 +36,13 @@ struct vg_control_opts {
     struct vg_http_server *server; /* of the loop */
     const struct vg_log *log;
     struct vg_slice root_ca; /* PEM; for VG_CONTROL_ROOT_CA */
+    /* Not NULL: others serve the same store, and only the holder of a lease runs the controllers.
+     * Under this name, which no other has: letters, digits and "-._". */
+    const char *identity;
 };
 VG_CHECK int vg_control_open(const struct vg_control_opts *opts, struct vg_control **ret_control);
-/* Start following; on the loop's thread or while it does not run. */
-void vg_control_start(struct vg_control *c);
+/* Start following, or trying to lead; on the loop's thread or while it does not run. */
+VG_CHECK int vg_control_start(struct vg_control *c);
 /* Stop following and asking. Before the port is drained. What runs ends with its requests. */
 void vg_control_stop(struct vg_control *c);
 void vg_control_free(struct vg_control *c); /* stopped, and before the server is freed */

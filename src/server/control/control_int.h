@@ -2,6 +2,7 @@
 #ifndef VG_CONTROL_CONTROL_INT_H
 #define VG_CONTROL_CONTROL_INT_H
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "control.h"
 #include "server/kinds/kinds.h"
@@ -41,19 +42,36 @@ struct vg_follow {
 
 struct vg_garbage;
 
+/* Who runs them, of several servers; lead.c. */
+struct vg_lead {
+    struct vg_timer timer;
+    struct vg_hash_key hash_key;
+    uint64_t seen;       /* the revision of the lease that we saw last, hashed */
+    uint64_t seen_ns;    /* when we first saw it */
+    uint64_t asked_ns;   /* our last write was sent */
+    uint64_t renewed_ns; /* our last write that went through was sent */
+    bool is_leading;
+};
+
 struct vg_control {
     struct vg_control_opts opts;
     struct vg_loop *loop;
     struct vg_cacher *cacher;
     const struct vg_log *log;
     struct vg_inside *inside;
-    const struct vg_kind *namespaces, *pods, *accounts, *config_maps;
+    const struct vg_kind *namespaces, *pods, *accounts, *config_maps, *leases;
     struct vg_follow *follows;
     size_t n_follows, n_live;
     bool is_stopped;
     struct vg_work work[VG_CONTROLLERS];
     struct vg_garbage *garbage; /* garbage.c */
+    struct vg_lead lead;
 };
+
+/* Follow the kinds, or stop following; what runs ends by itself (control.c). */
+void vg_control_follow(struct vg_control *c, bool is_wanted);
+VG_CHECK int vg_lead_start(struct vg_control *c);
+void vg_lead_stop(struct vg_control *c);
 
 /* ---- looking (control.c) ---- */
 

@@ -54,7 +54,7 @@ static void on_timer(struct vg_timer *t)
     struct vg_work *w = VG_CONTAINER_OF(t, struct vg_work, timer);
     struct vg_list *n;
     wake_due(w);
-    while (!w->is_closed && w->running < VG_WORK_RUNNING_MAX &&
+    while (!w->is_closed && !w->is_paused && w->running < VG_WORK_RUNNING_MAX &&
            (n = vg_list_pop_front(&w->waiting))) {
         struct vg_work_item *item = VG_CONTAINER_OF(n, struct vg_work_item, link);
         item->is_running = true;
@@ -67,7 +67,7 @@ static void on_timer(struct vg_timer *t)
 
 static void arm(struct vg_work *w)
 {
-    if (w->is_closed || w->running == VG_WORK_RUNNING_MAX)
+    if (w->is_closed || w->is_paused || w->running == VG_WORK_RUNNING_MAX)
         return;
     if (!vg_list_is_empty(&w->waiting)) {
         vg_timer_start(w->loop, &w->timer, 0, on_timer);
@@ -85,6 +85,12 @@ void vg_work_init(struct vg_work *w, struct vg_loop *loop, void (*run)(struct vg
     vg_map_init(&w->items, VG_MAP_BORROWS_KEYS);
     vg_list_init(&w->waiting);
     vg_list_init(&w->asleep);
+}
+
+void vg_work_pause(struct vg_work *w, bool is_paused)
+{
+    w->is_paused = is_paused;
+    arm(w);
 }
 
 void vg_work_close(struct vg_work *w)

@@ -28,7 +28,7 @@ struct vg_work {
     struct vg_list waiting, asleep;
     struct vg_timer timer;
     size_t running;
-    bool is_closed;
+    bool is_closed, is_paused;
     /* Begins to work on item->key, and says how it ended, now or later. */
     void (*run)(struct vg_work_item *item);
     void *arg;
@@ -36,6 +36,8 @@ struct vg_work {
 
 void vg_work_init(struct vg_work *w, struct vg_loop *loop, void (*run)(struct vg_work_item *item),
                   void *arg);
+/* Begin no more runs until it is said again with false. */
+void vg_work_pause(struct vg_work *w, bool is_paused);
 /* No more runs; items that run are the caller's until they end, which may come after. */
 void vg_work_close(struct vg_work *w);
 /* Nothing runs any more. */

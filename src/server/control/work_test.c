@@ -130,6 +130,18 @@ static void test_a_few_at_a_time(void **state)
     assert_int_equal(n_runs, 20);
 }
 
+static void test_paused(void **state)
+{
+    (void)state;
+    add("a");
+    vg_work_pause(&work, true);
+    turn(100);
+    assert_int_equal(n_runs, 0);
+    vg_work_pause(&work, false);
+    turn(0);
+    assert_int_equal(n_runs, 1);
+}
+
 static void test_closed_while_it_runs(void **state)
 {
     (void)state;
@@ -150,6 +162,7 @@ int main(void)
         TEST(test_news_meanwhile_run_it_again),
         TEST(test_failures_wait_longer_each_time),
         TEST(test_a_few_at_a_time),
+        TEST(test_paused),
         TEST(test_closed_while_it_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/rng.h"
 #include "notify.h"
 #include "system_objects.h"
 
@@ -262,8 +263,27 @@ static size_t count_loops(const struct vg_config *c)
     return n < 1 ? 1 : VG_MIN((size_t)n, (size_t)SERVE_LOOPS_MAX);
 }
 
+#define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+
+/* Where others may serve the same store, one of all runs the controllers. */
+static int name_ourselves(struct vg_daemon *d)
+{
+    char host[64] = "vigild";
+    uint64_t id;
+    if (strcmp(d->config->storage, "etcd") != 0)
+        return 0;
+    int r = vg_random_bytes(&id, sizeof id);
+    if (gethostname(host, sizeof host - 1) < 0 || strspn(host, NAME_BYTES) != strlen(host))
+        snprintf(host, sizeof host, "vigild");
+    snprintf(d->identity, sizeof d->identity, "%s_%016llx", host, (unsigned long long)id);
+    return r;
+}
+
 static int open_control(struct vg_daemon *d, struct vg_worker *w)
 {
+    int r = name_ourselves(d);
+    if (r < 0)
+        return r;
     struct vg_control_opts o = {.set = d->controller_set,
                                 .loop = w->loop,
                                 .cacher = d->cacher,
@@ -271,11 +291,10 @@ static int open_control(struct vg_daemon *d, struct vg_worker *w)
                                 .storage = d->storage,
                                 .server = w->server,
                                 .log = vg_daemon_logger(d, VG_LOG_CONTROL),
-                                .root_ca = vg_buf_slice(&d->root_ca)};
-    int r = vg_control_open(&o, &w->control);
-    if (r == 0)
-        vg_control_start(w->control);
-    return r;
+                                .root_ca = vg_buf_slice(&d->root_ca),
+                                .identity = *d->identity ? d->identity : NULL};
+    r = vg_control_open(&o, &w->control);
+    return r == 0 ? vg_control_start(w->control) : r;
 }
 
 static bool is_controllers(const struct vg_daemon *d, const struct vg_worker *w)

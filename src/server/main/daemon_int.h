@@ -70,6 +70,7 @@ struct vg_daemon {
     struct vg_worker *workers; /* those that serve, then the controllers' if there are any */
     size_t n_workers;
     unsigned controller_set; /* of --controllers */
+    char identity[128];      /* who we are among servers of one store */
     struct vg_buf root_ca;   /* what the controllers publish */
     bool has_namespaces;
     int64_t start_wall_ms;
