@@ -32,7 +32,7 @@ struct vg_tls {
 
 /* ---- making a context ---- */
 
-static int fail_ssl(struct vg_status *status, const char *what, const char *file)
+int vg_tls_fail(struct vg_status *status, const char *what, const char *file)
 {
     unsigned long e = ERR_peek_last_error();
     const char *why = e ? ERR_reason_error_string(e) : NULL;
@@ -69,17 +69,17 @@ static int set_basics(const struct vg_tls *t, SSL_CTX *ctx, struct vg_status *st
     bool is_ok = SSL_CTX_set_min_proto_version(ctx, t->min_version) == 1 &&
                  SSL_CTX_set_cipher_list(ctx, CIPHERS_12) == 1 &&
                  SSL_CTX_set_ciphersuites(ctx, CIPHERS_13) == 1;
-    return is_ok ? 0 : fail_ssl(status, "cannot set up", NULL);
+    return is_ok ? 0 : vg_tls_fail(status, "cannot set up", NULL);
 }
 
 static int load_own(const struct vg_tls *t, SSL_CTX *ctx, struct vg_status *status)
 {
     if (SSL_CTX_use_certificate_chain_file(ctx, t->cert_file) != 1)
-        return fail_ssl(status, "certificate", t->cert_file);
+        return vg_tls_fail(status, "certificate", t->cert_file);
     if (SSL_CTX_use_PrivateKey_file(ctx, t->key_file, SSL_FILETYPE_PEM) != 1)
-        return fail_ssl(status, "private key", t->key_file);
+        return vg_tls_fail(status, "private key", t->key_file);
     if (SSL_CTX_check_private_key(ctx) != 1)
-        return fail_ssl(status, "private key does not belong to the certificate:", t->key_file);
+        return vg_tls_fail(status, "private key does not belong to the certificate:", t->key_file);
     return 0;
 }
 
@@ -103,7 +103,7 @@ static int load_client_ca(const struct vg_tls *t, SSL_CTX *ctx, struct vg_status
     STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(t->client_ca_file);
     if (!names || SSL_CTX_load_verify_locations(ctx, t->client_ca_file, NULL) != 1) {
         sk_X509_NAME_pop_free(names, X509_NAME_free);
-        return fail_ssl(status, "client CA", t->client_ca_file);
+        return vg_tls_fail(status, "client CA", t->client_ca_file);
     }
     SSL_CTX_set_client_CA_list(ctx, names); /* taken */
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
@@ -151,8 +151,7 @@ static int read_opts(struct vg_tls *t, const struct vg_tls_opts *opts, struct vg
     return 0;
 }
 
-/* OpenSSL writes to sockets without MSG_NOSIGNAL: a client that went away must not end us. */
-static void ignore_sigpipe(void)
+void vg_tls_ignore_sigpipe(void)
 {
     struct sigaction old;
     if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
@@ -165,7 +164,7 @@ int vg_tls_new(const struct vg_tls_opts *opts, struct vg_tls **ret_tls,
     struct vg_tls *t = vg_new(struct vg_tls);
     if (!t)
         return vg_fail(reterr_status, -ENOMEM, "out of memory");
-    ignore_sigpipe();
+    vg_tls_ignore_sigpipe();
     vg_mutex_init(&t->mu, VG_RANK_NET);
     int r = read_opts(t, opts, reterr_status);
     if (r == 0)

@@ -6,35 +6,23 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include "tls_ctx.h"
-
-static int fail_ssl(struct vg_status *status, const char *what, const char *file)
-{
-    unsigned long e = ERR_peek_last_error();
-    const char *why = e ? ERR_reason_error_string(e) : NULL;
-    if (file && access(file, R_OK) < 0)
-        return vg_fail(status, -errno, "%s %s: %s", what, file, strerror(errno));
-    return vg_fail(status, VIGIL_E_INVALID, "%s %s: %s", what, file ? file : "TLS",
-                   why ? why : "not accepted by OpenSSL");
-}
 
 static int load_files(const struct vg_tls_client_opts *o, SSL_CTX *ctx, struct vg_status *status)
 {
     if (o->ca_file && SSL_CTX_load_verify_locations(ctx, o->ca_file, NULL) != 1)
-        return fail_ssl(status, "CA", o->ca_file);
+        return vg_tls_fail(status, "CA", o->ca_file);
     if (!o->ca_file && SSL_CTX_set_default_verify_paths(ctx) != 1)
-        return fail_ssl(status, "the system's CAs:", NULL);
+        return vg_tls_fail(status, "the system's CAs:", NULL);
     if (!o->cert_file)
         return 0;
     if (SSL_CTX_use_certificate_chain_file(ctx, o->cert_file) != 1)
-        return fail_ssl(status, "certificate", o->cert_file);
+        return vg_tls_fail(status, "certificate", o->cert_file);
     if (SSL_CTX_use_PrivateKey_file(ctx, o->key_file, SSL_FILETYPE_PEM) != 1)
-        return fail_ssl(status, "private key", o->key_file);
+        return vg_tls_fail(status, "private key", o->key_file);
     if (SSL_CTX_check_private_key(ctx) != 1)
-        return fail_ssl(status, "private key does not belong to the certificate:", o->key_file);
+        return vg_tls_fail(status, "private key does not belong to the certificate:", o->key_file);
     return 0;
 }
 
@@ -53,7 +41,7 @@ static int make_ctx(const struct vg_tls_client_opts *o, SSL_CTX **ret, struct vg
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     bool is_ok = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
                  SSL_CTX_set_alpn_protos(ctx, alpn, sizeof alpn - 1) == 0;
-    int r = is_ok ? load_files(o, ctx, status) : fail_ssl(status, "cannot set up", NULL);
+    int r = is_ok ? load_files(o, ctx, status) : vg_tls_fail(status, "cannot set up", NULL);
     if (r < 0)
         SSL_CTX_free(ctx);
     else
@@ -71,19 +59,11 @@ static bool expect_host(SSL *ssl, const char *host)
     return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
-/* As in tls.c: OpenSSL writes to sockets without MSG_NOSIGNAL. */
-static void ignore_sigpipe(void)
-{
-    struct sigaction old;
-    if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-        sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
-}
-
 int vg_tls_connect(const struct vg_tls_client_opts *o, int fd, struct vg_tls_session **ret_session,
                    struct vg_status *reterr_status)
 {
     SSL_CTX *ctx = NULL;
-    ignore_sigpipe();
+    vg_tls_ignore_sigpipe();
     int r = make_ctx(o, &ctx, reterr_status);
     if (r < 0)
         return r;

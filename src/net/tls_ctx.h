@@ -9,6 +9,12 @@
 /* A connection's side with the newest certificates; NULL: out of memory. Thread: any. */
 SSL *vg_tls_make_ssl(struct vg_tls *t);
 
+/* A sentence about a file that OpenSSL does not take (file NULL: about OpenSSL itself); the error.
+ */
+int vg_tls_fail(struct vg_status *status, const char *what, const char *file);
+/* OpenSSL writes to sockets without MSG_NOSIGNAL: a peer that went away must not end us. */
+void vg_tls_ignore_sigpipe(void);
+
 /* tls_session.c: a session on a socket by this SSL, whichever its side. Consumes take_ssl. 0,
  * -ENOMEM.
  */

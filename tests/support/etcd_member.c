@@ -69,7 +69,9 @@ static void run(const struct vg_test_etcd *e)
                                   peer,      "--initial-advertise-peer-urls",
                                   peer,      "--initial-cluster",
                                   cluster,   "--listen-metrics-urls",
-                                  metrics,   "--log-level",
+                                  metrics,   "--heartbeat-interval",
+                                  "20",      "--election-timeout",
+                                  "200",     "--log-level",
                                   "error"};
     size_t n = 0;
     while (args[n])

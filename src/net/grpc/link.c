@@ -366,7 +366,7 @@ static void on_handshake_failed(struct vg_grpc_link *l)
     else
         snprintf(text, sizeof text, "the TLS handshake failed: %s%s",
                  why ? why : "it closed the connection",
-                 is_plain ? " (it does not speak TLS: use http:// for it)" : "");
+                 is_plain || !why ? " (if it does not speak TLS, use http:// for it)" : "");
     go_down(l, text);
 }
 
@@ -420,6 +420,19 @@ static void finish_connecting(struct vg_grpc_link *l)
     try_next(l);
 }
 
+/* libuv says no more than that something is wrong, and stops polling: reading tells what. */
+static void on_trouble(struct vg_grpc_link *l)
+{
+    int err = 0;
+    socklen_t n = sizeof err;
+    l->poll_events = 0;
+    read_some(l);
+    if (l->state == VG_GRPC_LINK_DEAD)
+        return;
+    if (getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &err, &n) == 0 && err)
+        broke(l, -err);
+}
+
 static void on_poll(uv_poll_t *handle, int status, int events)
 {
     struct vg_grpc_link *l = VG_CONTAINER_OF(handle, struct vg_grpc_link, poll);
@@ -428,10 +441,10 @@ static void on_poll(uv_poll_t *handle, int status, int events)
     if (l->state == VG_GRPC_LINK_CONNECTING) {
         finish_connecting(l);
     } else if (l->state == VG_GRPC_LINK_SHAKING) {
+        l->poll_events = status < 0 ? 0 : l->poll_events;
         shake(l);
     } else if (status < 0) {
-        broke(l, status);
-        return;
+        on_trouble(l);
     } else {
         if (events & UV_WRITABLE) {
             l->is_blocked = false;
