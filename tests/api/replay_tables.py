@@ -50,7 +50,7 @@ def look(kind, table):
         for i, cell in enumerate(row["cells"]):
             name = columns[i]["name"] if i < len(columns) else ""
             if isinstance(cell, str):
-                cell = GENERATED.sub(r"\1<generated>", AGE.sub("<age>", cell))
+                cell = AGE.sub("<age>", GENERATED.sub(r"\1<generated>", cell))
             row["cells"][i] = "<chosen>" if name in CHOSEN.get(kind, ()) else cell
         meta = (row.get("object") or {}).get("metadata") or {}
         if "name" in meta:
