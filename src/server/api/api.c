@@ -82,6 +82,7 @@ void vg_api_loop_close(struct vg_api_loop *l)
     if (!l)
         return;
     assert(vg_api_loop_is_idle(l));
+    vg_timer_stop(l->loop, &l->tidy);
     vg_cache_port_close(l->port);
     vg_json_scratch_done(&l->scratch);
     vg_arena_done(&l->trial);

@@ -33,6 +33,7 @@ struct vg_api_loop {
     struct vg_list watches;         /* calls that are watches and run */
     struct vg_list calls;           /* all others that are under way */
     struct vg_watch_count *counts;  /* by kind (metrics.h); NULL: not counted */
+    struct vg_timer tidy;           /* of OpenAPI documents (openapi_serve.c) */
 };
 
 /* What the call's maker is told, and does for it. */

@@ -1,5 +1,6 @@
 /* openapi_serve.c - /openapi/v2 and /openapi/v3: which form, which encoding, or "not modified". */
 #include <errno.h>
+#include <malloc.h>
 
 #include "api_int.h"
 #include "discovery.h"
@@ -29,6 +30,7 @@ static const struct media v3_media[] = {
 };
 static_assert(VG_ARRAY_LEN(v2_media) == VG_ARRAY_LEN(v3_media), "the same forms in both");
 #define N_MEDIA VG_ARRAY_LEN(v2_media)
+#define IDLE_NS ((uint64_t)VG_OPENAPI_IDLE_MS * VG_NS_PER_MS)
 
 /* ---- Accept ---- */
 
@@ -87,32 +89,57 @@ static void answer_text(struct vg_api_call *call, int code, const char *text)
         vg_respond_bytes(call, code, "text/plain; charset=utf-8", &body);
 }
 
-static void answer_doc(struct vg_api_call *call, const struct vg_openapi_doc *doc,
+static int64_t now_ms(const struct vg_api_loop *l)
+{
+    return (int64_t)(vg_clock_mono_ns(l->api->clock) / VG_NS_PER_MS);
+}
+
+/* Each loop that has served one looks through what is kept, until nothing is. */
+static void tidy(struct vg_timer *timer)
+{
+    struct vg_api_loop *l = VG_CONTAINER_OF(timer, struct vg_api_loop, tidy);
+    if (vg_openapi_sweep(vg_discovery_openapi(l->api->discovery), now_ms(l)))
+        vg_timer_start(l->loop, &l->tidy, IDLE_NS, tidy);
+    else
+        malloc_trim(0); /* megabytes, once in a while: they go back to the system */
+}
+
+static void answer_doc(struct vg_api_call *call, struct vg_openapi *o, size_t doc,
                        const struct media *media, const char *cache_control)
 {
-    const struct vg_buf *gzip = &doc->gzip[media->form];
     struct vg_head_opts opts = {.content_type = media->answered,
-                                .etag = doc->etag,
-                                .cache_control = cache_control,
-                                .is_gzip = gzip->n && vg_media_wants_gzip(call->x)};
-    vg_respond_constant(call, &opts, vg_buf_slice(opts.is_gzip ? gzip : &doc->body[media->form]));
+                                .etag = vg_openapi_etag(o, doc),
+                                .cache_control = cache_control};
+    if (opts.etag && vg_respond_not_modified(call, &opts))
+        return;
+    const struct vg_openapi_body *body =
+        opts.etag ? vg_openapi_take(o, doc, media->form, vg_media_wants_gzip(call->x),
+                                    now_ms(call->loop), &opts.is_gzip)
+                  : NULL;
+    if (!body) {
+        vg_call_finish(call);
+        return;
+    }
+    struct vg_http_pin pin = {body, vg_openapi_ref, vg_openapi_unref};
+    vg_respond_pinned(call, &opts, vg_openapi_bytes(body), &pin);
+    vg_openapi_unref(body);
+    vg_timer_start(call->loop->loop, &call->loop->tidy, IDLE_NS, tidy);
 }
 
 /* The client has an old index: this is where the document is now. */
-static void answer_moved(struct vg_api_call *call, const struct vg_openapi_doc *doc,
-                         const struct media *media)
+static void answer_moved(struct vg_api_call *call, const char *etag, const struct media *media)
 {
     struct vg_slice location, path = call->ask->target->path;
     struct vg_http_field *field = vg_arena_new(&call->ask->arena, struct vg_http_field);
     if (!field || vg_arena_printf(&call->ask->arena, &location, "%.*s?hash=%.*s",
-                                  VG_SLICE_ARG(path), (int)VG_DOC_HASH_CHARS, doc->etag + 1) < 0) {
+                                  VG_SLICE_ARG(path), (int)VG_DOC_HASH_CHARS, etag + 1) < 0) {
         vg_call_finish(call);
         return;
     }
     *field = (struct vg_http_field){VG_SLICE_LIT("Location"), location};
     call->ask->extra_fields = field;
     call->ask->n_extra_fields = 1;
-    struct vg_head_opts opts = {.code = 301, .content_type = media->answered, .etag = doc->etag};
+    struct vg_head_opts opts = {.code = 301, .content_type = media->answered, .etag = etag};
     answer_empty(call, &opts);
 }
 
@@ -132,28 +159,21 @@ static void serve_index(struct vg_api_call *call, struct vg_openapi *o)
 static void serve_v3(struct vg_api_call *call, struct vg_openapi *o, struct vg_slice path,
                      const struct media *media)
 {
-    const struct vg_openapi_doc *doc;
-    struct vg_slice hash = vg_query_get(call->ask->target, "hash");
-    int err = vg_openapi_v3(o, path, &doc);
-    if (err == VIGIL_E_NOT_FOUND)
+    size_t doc;
+    if (vg_openapi_find(o, path, &doc) < 0) {
         answer_text(call, 404, "404 page not found\n");
-    else if (err < 0)
+        return;
+    }
+    struct vg_slice hash = vg_query_get(call->ask->target, "hash");
+    const char *etag = hash.n ? vg_openapi_etag(o, doc) : NULL;
+    if (hash.n == 0)
+        answer_doc(call, o, doc, media, NULL);
+    else if (!etag)
         vg_call_finish(call);
-    else if (hash.n == 0)
-        answer_doc(call, doc, media, NULL);
-    else if (vg_slice_eq(hash, vg_slice(doc->etag + 1, VG_DOC_HASH_CHARS)))
-        answer_doc(call, doc, media, "public, immutable");
+    else if (vg_slice_eq(hash, vg_slice(etag + 1, VG_DOC_HASH_CHARS)))
+        answer_doc(call, o, doc, media, "public, immutable");
     else
-        answer_moved(call, doc, media);
-}
-
-static void serve_v2(struct vg_api_call *call, struct vg_openapi *o, const struct media *media)
-{
-    const struct vg_openapi_doc *doc = vg_openapi_v2(o);
-    if (doc)
-        answer_doc(call, doc, media, NULL);
-    else
-        vg_call_finish(call);
+        answer_moved(call, etag, media);
 }
 
 void vg_api_openapi(struct vg_api_call *call)
@@ -176,7 +196,7 @@ void vg_api_openapi(struct vg_api_call *call)
     else if (!media)
         answer_empty(call, &(struct vg_head_opts){.code = 406});
     else if (is_v2)
-        serve_v2(call, o, media);
+        answer_doc(call, o, VG_OPENAPI_V2, media, NULL);
     else
         serve_v3(call, o, vg_slice(path.p + v3.n + 1, path.n - v3.n - 1), media);
 }

@@ -32,12 +32,24 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct vg_json *parse(struct fixture *f, const struct vg_openapi_doc *doc)
+/* The bytes of a document, which stay as long as nobody sweeps. */
+static struct vg_slice bytes_of(struct vg_openapi *o, size_t doc, enum vg_openapi_form form)
+{
+    bool is_gzip;
+    const struct vg_openapi_body *b = vg_openapi_take(o, doc, form, false, 0, &is_gzip);
+    assert_non_null(b);
+    struct vg_slice bytes = vg_openapi_bytes(b);
+    vg_openapi_unref(b);
+    return bytes;
+}
+
+static struct vg_json *parse(struct fixture *f, size_t doc)
 {
     struct vg_json *root;
     struct vg_json_opts opts = {.on_dup = VG_JSON_DUP_FAIL};
     assert_int_equal(
-        vg_json_parse(&f->arena, vg_buf_slice(&doc->body[VG_OPENAPI_JSON]), &opts, &root, NULL), 0);
+        vg_json_parse(&f->arena, bytes_of(f->openapi, doc, VG_OPENAPI_JSON), &opts, &root, NULL),
+        0);
     return root;
 }
 
@@ -103,7 +115,7 @@ static void assert_declared(const struct vg_json *definitions, const struct vg_j
 static void version_2_declares_every_kind(void **state)
 {
     struct fixture *f = *state;
-    const struct vg_json *root = parse(f, vg_openapi_v2(f->openapi));
+    const struct vg_json *root = parse(f, VG_OPENAPI_V2);
     const struct vg_json *definitions = vg_json_get_str(root, "definitions");
     size_t n;
     const struct vg_kind *v = vg_kinds(&n);
@@ -119,9 +131,9 @@ static void version_3_declares_the_kinds_of_each_group(void **state)
     const struct vg_kind *v = vg_kinds(&n);
     for (size_t i = 0; i < n; i++) {
         char path[VG_OPENAPI_NAME_MAX];
-        const struct vg_openapi_doc *doc;
+        size_t doc;
         snprintf(path, sizeof path, "%s/%s", *v[i].group ? "apis" : "api", v[i].api_version);
-        assert_int_equal(vg_openapi_v3(f->openapi, vg_slice_str(path), &doc), 0);
+        assert_int_equal(vg_openapi_find(f->openapi, vg_slice_str(path), &doc), 0);
         const struct vg_json *root = parse(f, doc);
         const struct vg_json *definitions =
             vg_json_get_str(vg_json_get_str(root, "components"), "schemas");
@@ -140,11 +152,11 @@ static void the_index_names_each_document_by_its_hash(void **state)
     const struct vg_json *paths = vg_json_get_str(root, "paths");
     assert_true(paths->n >= 4);
     VG_JSON_FOREACH_MEMBER (m, paths) {
-        const struct vg_openapi_doc *doc;
+        size_t doc;
         char url[1024];
-        assert_int_equal(vg_openapi_v3(f->openapi, vg_json_key(m), &doc), 0);
+        assert_int_equal(vg_openapi_find(f->openapi, vg_json_key(m), &doc), 0);
         snprintf(url, sizeof url, "/openapi/v3/%.*s?hash=%.128s", VG_SLICE_ARG(vg_json_key(m)),
-                 doc->etag + 1);
+                 vg_openapi_etag(f->openapi, doc) + 1);
         vg_assert_slice_equal(vg_json_text(vg_json_get_str(&m->value, "serverRelativeURL")),
                               vg_slice_str(url));
     }
@@ -154,9 +166,9 @@ static void other_paths_have_no_document(void **state)
 {
     struct fixture *f = *state;
     static const char *const paths[] = {"", "api", "api/v2", "apis/apps", "apis/v1", "apis//v1"};
-    const struct vg_openapi_doc *doc;
+    size_t doc;
     for (size_t i = 0; i < VG_ARRAY_LEN(paths); i++)
-        assert_int_equal(vg_openapi_v3(f->openapi, vg_slice_str(paths[i]), &doc),
+        assert_int_equal(vg_openapi_find(f->openapi, vg_slice_str(paths[i]), &doc),
                          VIGIL_E_NOT_FOUND);
 }
 
@@ -210,14 +222,14 @@ static void assert_same_names(struct vg_slice pairs, unsigned number, const stru
 static void protobuf_has_the_same_paths_and_definitions(void **state)
 {
     struct fixture *f = *state;
-    const struct vg_openapi_doc *v2 = vg_openapi_v2(f->openapi), *v3;
-    assert_int_equal(vg_openapi_v3(f->openapi, VG_SLICE_LIT("api/v1"), &v3), 0);
-    const struct vg_json *root = parse(f, v2);
-    struct vg_slice proto = vg_buf_slice(&v2->body[VG_OPENAPI_PROTO]);
+    size_t v3;
+    assert_int_equal(vg_openapi_find(f->openapi, VG_SLICE_LIT("api/v1"), &v3), 0);
+    const struct vg_json *root = parse(f, VG_OPENAPI_V2);
+    struct vg_slice proto = bytes_of(f->openapi, VG_OPENAPI_V2, VG_OPENAPI_PROTO);
     assert_same_names(find_field(proto, 8, 0), 2, vg_json_get_str(root, "paths"));
     assert_same_names(find_field(proto, 9, 0), 1, vg_json_get_str(root, "definitions"));
     root = parse(f, v3);
-    proto = vg_buf_slice(&v3->body[VG_OPENAPI_PROTO]);
+    proto = bytes_of(f->openapi, v3, VG_OPENAPI_PROTO);
     assert_same_names(find_field(proto, 4, 0), 1, vg_json_get_str(root, "paths"));
     assert_same_names(find_field(find_field(proto, 5, 0), 1, 0), 1,
                       vg_json_get_str(vg_json_get_str(root, "components"), "schemas"));
@@ -270,12 +282,13 @@ static void a_document_that_could_not_be_made_is_made_later(void **state)
     struct vg_openapi *o;
     assert_int_equal(vg_openapi_new("v1", &o), 0);
     VG_ALLOC_FAIL_LOOP (n) {
-        const struct vg_openapi_doc *doc;
-        int r = vg_openapi_v3(o, VG_SLICE_LIT("apis/coordination.k8s.io/v1"), &doc);
-        if (vg_test_alloc_failed())
-            assert_int_equal(r, -ENOMEM);
-        else
-            assert_int_equal(r, 0);
+        size_t doc;
+        bool is_gzip;
+        assert_int_equal(vg_openapi_find(o, VG_SLICE_LIT("apis/coordination.k8s.io/v1"), &doc), 0);
+        const struct vg_openapi_body *b =
+            vg_openapi_take(o, doc, VG_OPENAPI_PROTO, false, 0, &is_gzip);
+        assert_int_equal(b == NULL, vg_test_alloc_failed());
+        vg_openapi_unref(b);
     }
     vg_openapi_free(o);
 }
@@ -284,7 +297,7 @@ static void a_document_that_could_not_be_made_is_made_later(void **state)
 static void every_definition_and_field_is_described(void **state)
 {
     struct fixture *f = *state;
-    const struct vg_json *root = parse(f, vg_openapi_v2(f->openapi));
+    const struct vg_json *root = parse(f, VG_OPENAPI_V2);
     const struct vg_json *definitions = vg_json_get_str(root, "definitions");
     size_t n = 0;
     VG_JSON_FOREACH_MEMBER (d, definitions) {
@@ -303,6 +316,31 @@ static void every_definition_and_field_is_described(void **state)
     assert_true(n > 2000);
 }
 
+static void what_nobody_asks_for_is_dropped(void **state)
+{
+    struct fixture *f = *state;
+    bool is_gzip;
+    char etag[200];
+    assert_int_equal(vg_openapi_kept_bytes(f->openapi), 0);
+    snprintf(etag, sizeof etag, "%s", vg_openapi_etag(f->openapi, VG_OPENAPI_V2));
+    assert_int_equal(vg_openapi_kept_bytes(f->openapi), 0);
+    const struct vg_openapi_body *b =
+        vg_openapi_take(f->openapi, VG_OPENAPI_V2, VG_OPENAPI_JSON, true, 1000, &is_gzip);
+    assert_true(b && is_gzip && vg_openapi_kept_bytes(f->openapi) > 0);
+    assert_true(vg_openapi_sweep(f->openapi, VG_OPENAPI_IDLE_MS + 999));
+    assert_false(vg_openapi_sweep(f->openapi, VG_OPENAPI_IDLE_MS + 1000));
+    assert_int_equal(vg_openapi_kept_bytes(f->openapi), 0);
+    /* What is on its way stays, and the next one is the same. */
+    const struct vg_openapi_body *next =
+        vg_openapi_take(f->openapi, VG_OPENAPI_V2, VG_OPENAPI_JSON, true, 2000, &is_gzip);
+    assert_non_null(next);
+    assert_ptr_not_equal(next, b);
+    vg_assert_slice_equal(vg_openapi_bytes(b), vg_openapi_bytes(next));
+    assert_string_equal(etag, vg_openapi_etag(f->openapi, VG_OPENAPI_V2));
+    vg_openapi_unref(b);
+    vg_openapi_unref(next);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +356,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(what_no_table_knows_is_refused, setup, teardown),
         cmocka_unit_test(a_document_that_could_not_be_made_is_made_later),
+        cmocka_unit_test_setup_teardown(what_nobody_asks_for_is_dropped, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,10 @@ VG_CHECK int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head
  * If-None-Match names. What has an ETag says Vary: Accept. opts says the rest of the head. */
 void vg_respond_constant(struct vg_api_call *call, const struct vg_head_opts *opts,
                          struct vg_slice body);
+/* Those two steps: 304 if it may be, and then true; 200 with a body that the pin holds. */
+bool vg_respond_not_modified(struct vg_api_call *call, const struct vg_head_opts *opts);
+void vg_respond_pinned(struct vg_api_call *call, const struct vg_head_opts *opts,
+                       struct vg_slice body, const struct vg_http_pin *pin);
 
 /* Answer a request whose verb is still under way, as when its time is over. */
 void vg_call_answer_early(struct vg_api_call *call, const struct vg_api_status *status);
