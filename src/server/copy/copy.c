@@ -103,7 +103,7 @@ static int open_source(struct copying *c, const struct vg_copy_opts *opts,
 {
     if (opts->is_from_file)
         return vg_walk_backup(&c->from, opts->from, reterr_status);
-    int r = vg_place_open(&c->source, opts->from, reterr_status);
+    int r = vg_place_open(&c->source, opts->from, &opts->etcd, reterr_status);
     return r < 0 ? r : vg_walk_place(&c->from, &c->source, reterr_status);
 }
 
@@ -132,7 +132,7 @@ static int restore_embedded(const struct vg_copy_opts *opts, struct vg_copy_resu
     if (r == 0)
         r = vg_storage_restore_lmdb(opts->from, dir, bump, reterr_status);
     if (r == 0)
-        r = vg_place_open(&place, opts->to, reterr_status);
+        r = vg_place_open(&place, opts->to, &opts->etcd, reterr_status);
     if (r == 0)
         r = vg_walk_place(&all, &place, reterr_status);
     if (r == 0)
@@ -154,6 +154,17 @@ static int restore_embedded(const struct vg_copy_opts *opts, struct vg_copy_resu
     return r;
 }
 
+/* Was the source changed meanwhile? A directory is locked; a cluster is not. */
+static int look_again(struct copying *c, struct vg_status *reterr_status)
+{
+    VG_AUTO(walk) now = {0};
+    if (!c->source.is_etcd)
+        return 0;
+    int r = vg_walk_place(&now, &c->source, reterr_status);
+    c->result.source_now = now.at;
+    return r;
+}
+
 static int copy_records(const struct vg_copy_opts *opts, struct vg_copy_result *result,
                         struct vg_status *reterr_status)
 {
@@ -166,6 +177,8 @@ static int copy_records(const struct vg_copy_opts *opts, struct vg_copy_result *
         r = fill(&c, opts->is_quiet, reterr_status);
     if (r == 0)
         r = verify(&c, opts->is_quiet, reterr_status);
+    if (r == 0)
+        r = look_again(&c, reterr_status);
     if (r == 0)
         r = vg_target_finish(&c.target, &c.result, reterr_status);
     vg_target_close(&c.target);
@@ -181,6 +194,11 @@ int vg_copy_run(const struct vg_copy_opts *opts, struct vg_copy_result *ret_resu
     struct vg_copy_result result = {0};
     uint64_t began = vg_clock_mono_ns(vg_clock_system());
     bool is_embedded = opts->is_from_file && vg_backup_is_embedded(opts->from);
+    if (is_embedded && vg_place_is_etcd(opts->to))
+        return vg_fail(reterr_status, VIGIL_E_UNSUPPORTED,
+                       "%s is a copy of an embedded store: restore it into a directory, and then "
+                       "migrate that to etcd",
+                       opts->from);
     int r = is_embedded ? restore_embedded(opts, &result, reterr_status)
                         : copy_records(opts, &result, reterr_status);
     result.took_ns = vg_clock_mono_ns(vg_clock_system()) - began;

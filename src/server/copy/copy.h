@@ -24,9 +24,10 @@
 
 struct vg_copy_opts {
     const char *from, *to;
-    const struct vg_etcd_opts *etcd; /* of the side that is one; NULL: none is */
+    struct vg_etcd_opts etcd; /* all but the servers, for the side that is a cluster */
     bool is_from_file, is_to_file;
-    bool is_forced; /* replace what the target holds */
+    bool is_forced;   /* replace what a cluster holds */
+    bool keeps_clock; /* a cluster whose revisions are below the source's is left there */
     bool is_quiet;
     vg_rev bump; /* revisions to skip; VG_COPY_BUMP_DEFAULT: as the target needs */
 };
@@ -35,7 +36,7 @@ struct vg_copy_opts {
 struct vg_copy_result {
     uint64_t keys, with_ttl, written, removed, bytes;
     vg_rev from_rev, to_rev;
-    bool source_moved; /* somebody wrote to it meanwhile */
+    vg_rev source_now; /* beyond from_rev: somebody wrote to it meanwhile */
     char digest[VG_DIGEST_TEXT];
     uint64_t took_ns;
 };

@@ -4,6 +4,9 @@
 
 #include <getopt.h>
 
+#include "server/api/protobuf.h"
+#include "server/api/stored_form.h"
+
 static const struct command {
     const char *name, *args, *help;
 } commands[VG_COPY_COMMANDS] = {
@@ -15,7 +18,7 @@ static const struct command {
 #define C(name) (1u << VG_COPY_##name)
 #define ANY (C(BACKUP) | C(RESTORE) | C(MIGRATE))
 
-enum type { FLAG, OUTPUT, REVISION };
+enum type { FLAG, TEXT, OUTPUT, REVISION };
 
 static const struct option_row {
     const char *name, *arg;
@@ -26,8 +29,20 @@ static const struct option_row {
 } rows[] = {
 #define AT(field) offsetof(struct vg_copy_args, field)
     {"bump", "N", REVISION, AT(opts.bump), C(RESTORE) | C(MIGRATE),
-     "begin so many revisions above the source's;\nunless said 1000000 for migrate and\n1000000000 "
-     "for restore"},
+     "begin so many revisions above the source's;\nunless said 10000 for migrate and\n1000000000 "
+     "for restore; into etcd 1 and 10000"},
+    {"force", NULL, FLAG, AT(opts.is_forced), C(RESTORE) | C(MIGRATE),
+     "replace everything that an etcd in use has\nunder the prefix"},
+    {"keep-clock", NULL, FLAG, AT(opts.keeps_clock), C(RESTORE) | C(MIGRATE),
+     "leave etcd's revision below the source's:\nclients that watch must be restarted"},
+    {"etcd-cafile", "FILE", TEXT, AT(opts.etcd.ca_file), ANY, "whom to trust, in PEM"},
+    {"etcd-certfile", "FILE", TEXT, AT(opts.etcd.cert_file), ANY,
+     "certificate to show etcd, in PEM"},
+    {"etcd-keyfile", "FILE", TEXT, AT(opts.etcd.key_file), ANY, "its key"},
+    {"etcd-prefix", "PREFIX", TEXT, AT(opts.etcd.prefix), ANY,
+     "what the keys begin with; /registry unless\nsaid"},
+    {"storage-media-type", "TYPE", TEXT, AT(media), C(RESTORE) | C(MIGRATE),
+     "how objects are written into etcd:\napplication/json unless said, or\n" VG_PROTOBUF_TYPE},
     {"output", "text|json", OUTPUT, AT(is_json), ANY, "how to print what was done"},
     {"quiet", NULL, FLAG, AT(opts.is_quiet), ANY, "no progress, even on a terminal"},
     {"help", NULL, FLAG, AT(is_help), ANY, "this text"},
@@ -62,7 +77,8 @@ void vg_copy_help(FILE *to)
         snprintf(left, sizeof left, "vigil %s", commands[i].name);
         print_entry(to, left, commands[i].args, commands[i].help);
     }
-    fputs("\nFROM and TO are places: the --data-dir of a vigild that is not running.\n"
+    fputs("\nFROM and TO are places: the --data-dir of a vigild that is not running, or the\n"
+          "servers of an etcd cluster, as http://10.0.0.1:2379,http://10.0.0.2:2379.\n"
           "\noptions:\n",
           to);
     for (size_t i = 0; i < N_ROWS; i++) {
@@ -77,7 +93,7 @@ void vg_copy_help(FILE *to)
           "  0   done\n"
           "  1   it failed; the message says why\n"
           "  2   the command line is wrong\n"
-          "  3   there is no such file or store\n"
+          "  3   there is no such file or store, or no etcd that answers\n"
           "  6   the store is in use by another process\n"
           "  7   the source is damaged, or not vigil's; or the copy differs\n"
           "\nMore: man vigil-copy\n",
@@ -94,6 +110,9 @@ static int read_option(const struct option_row *row, const char *text, struct vg
     case FLAG:
         *(bool *)field = true;
         return 0;
+    case TEXT:
+        *(const char **)field = text;
+        return *text ? 0 : vg_fail(reterr_status, VIGIL_E_INVALID, "--%s is empty", row->name);
     case OUTPUT:
         *(bool *)field = strcmp(text, "json") == 0;
         if (!*(bool *)field && strcmp(text, "text") != 0)
@@ -161,6 +180,12 @@ static int check_fit(struct vg_copy_args *a, char **args, int n_args, unsigned g
             return vg_fail(reterr_status, VIGIL_E_INVALID, "%s does not take --%s", c->name,
                            rows[i].name);
     }
+    enum vg_stored_media media;
+    if (!vg_stored_media_find(a->media, &media))
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       "--storage-media-type is application/json or " VG_PROTOBUF_TYPE ", not '%s'",
+                       a->media);
+    vg_stored_form(media, &a->opts.etcd.form);
     a->opts.from = args[0];
     a->opts.to = args[1];
     a->opts.is_from_file = a->command == VG_COPY_RESTORE;
@@ -171,7 +196,11 @@ static int check_fit(struct vg_copy_args *a, char **args, int n_args, unsigned g
 int vg_copy_args_parse(int argc, char **argv, struct vg_copy_args *ret,
                        struct vg_status *reterr_status)
 {
-    struct vg_copy_args a = {.opts.bump = VG_COPY_BUMP_DEFAULT};
+    struct vg_copy_args a = {
+        .opts = {.bump = VG_COPY_BUMP_DEFAULT,
+                 .etcd = {.root = "/registry", .prefix = "/registry", .open_ms = 5000}},
+        .media = "application/json",
+    };
     unsigned given = 0;
     int r = read_options(argc, argv, &a, &given, reterr_status);
     if (r == 0 && optind < argc && strcmp(argv[optind], "help") == 0)

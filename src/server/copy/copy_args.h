@@ -12,6 +12,7 @@ enum vg_copy_command { VG_COPY_BACKUP, VG_COPY_RESTORE, VG_COPY_MIGRATE, VG_COPY
 struct vg_copy_args {
     enum vg_copy_command command;
     struct vg_copy_opts opts;
+    const char *media; /* of what is written into a cluster */
     bool is_json, is_help, is_version;
 };
 

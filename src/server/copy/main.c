@@ -14,7 +14,7 @@ static const struct {
 } outcomes[] = {
     {VIGIL_E_INVALID, 2},       {VIGIL_E_NOT_FOUND, 3},     {-ENOENT, 3},
     {VIGIL_E_STORE_LOCKED, 6},  {VIGIL_E_STORE_DAMAGED, 7}, {VIGIL_E_STORE_FOREIGN, 7},
-    {VIGIL_E_STORE_VERSION, 7},
+    {VIGIL_E_STORE_VERSION, 7}, {VIGIL_E_NETWORK, 3},       {VIGIL_E_TIMEOUT, 3},
 };
 
 static int status_of(int err)
@@ -55,6 +55,8 @@ static int tell(const struct vg_copy_args *a, const struct vg_copy_result *r,
     vg_out_uint(&out, "revision", "as of revision", r->from_rev);
     if (!a->opts.is_to_file)
         vg_out_uint(&out, "targetRevision", "target revision", r->to_rev);
+    if (r->source_now > r->from_rev)
+        vg_out_uint(&out, "sourceRevision", "source meanwhile at", r->source_now);
     vg_out_string(&out, "sha256", "sha256", vg_slice_str(r->digest));
     vg_out_seconds(&out, "seconds", "took", r->took_ns);
     return vg_out_end(&out, reterr_status);

@@ -8,7 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+
 #define UNFINISHED ".copying"
+#define SERVERS_MAX 64 /* as vigild takes */
 
 bool vg_place_is_etcd(const char *text)
 {
@@ -33,9 +36,35 @@ int vg_place_store_dir(const char *text, char ret_dir[VG_PLACE_PATH_MAX],
     return join(ret_dir, text, access(ret_dir, F_OK) == 0 ? "" : "/store", reterr_status);
 }
 
-int vg_place_open(struct vg_place *p, const char *text, struct vg_status *reterr_status)
+/* Servers parted by commas, as vigild's flag has them. */
+static int open_cluster(struct vg_place *p, const struct vg_etcd_opts *etcd,
+                        struct vg_status *reterr_status)
+{
+    const char *servers[SERVERS_MAX];
+    struct vg_etcd_opts opts = *etcd;
+    char *texts = vg_strdup(p->text), *next = texts;
+    if (!texts)
+        return vg_fail(reterr_status, -ENOMEM, "%s", vg_err_text(-ENOMEM));
+    opts.servers = servers;
+    for (char *one; next && opts.n_servers < SERVERS_MAX;) {
+        one = strsep(&next, ",");
+        if (*one)
+            servers[opts.n_servers++] = one;
+    }
+    p->is_etcd = true;
+    int r = next ? vg_fail(reterr_status, VIGIL_E_INVALID, "more than %d servers are named",
+                           SERVERS_MAX)
+                 : vg_session_open(&p->s, &(struct vg_session_opts){.etcd = &opts}, reterr_status);
+    vg_free(texts);
+    return r;
+}
+
+int vg_place_open(struct vg_place *p, const char *text, const struct vg_etcd_opts *etcd,
+                  struct vg_status *reterr_status)
 {
     *p = (struct vg_place){.text = text};
+    if (vg_place_is_etcd(text))
+        return open_cluster(p, etcd, reterr_status);
     int r = vg_place_store_dir(text, p->dir, reterr_status);
     if (r < 0)
         return r;

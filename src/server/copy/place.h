@@ -18,8 +18,10 @@ struct vg_place {
 /* http://... or https://...: servers of etcd, parted by commas. */
 bool vg_place_is_etcd(const char *text);
 
-/* To read from. VIGIL_E_NOT_FOUND and what opening a store says. */
-VG_CHECK int vg_place_open(struct vg_place *p, const char *text, struct vg_status *reterr_status);
+/* To read from, or to write into a cluster, for which `etcd` has all but the servers.
+ * VIGIL_E_NOT_FOUND and what opening a store says. */
+VG_CHECK int vg_place_open(struct vg_place *p, const char *text, const struct vg_etcd_opts *etcd,
+                           struct vg_status *reterr_status);
 /* To write into: a directory that has no store yet (VIGIL_E_EXISTS) is made, with a store whose
  * first change comes after `rev`, under a name that vg_place_finish changes. What an interrupted
  * copy left there goes first. */

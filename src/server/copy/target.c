@@ -1,11 +1,11 @@
 /* target.c - see target.h. */
 #include "target.h"
 
-#include <inttypes.h>
+#include "cluster.h"
 
 /* Revisions above the source's at which a new directory begins: a source that is not locked may
  * have given out some while it was read, and nobody runs out of 2^63. */
-#define DIR_BUMP ((vg_rev)1000000)
+#define DIR_BUMP ((vg_rev)10000)
 
 int64_t vg_ttl_left_ms(const struct vg_rec *rec)
 {
@@ -36,7 +36,10 @@ int vg_target_open(struct vg_target *t, const struct vg_copy_opts *opts, const s
         };
         return vg_backup_writer_open(&t->file, opts->to, &head, reterr_status);
     }
-    return vg_place_make(&t->place, opts->to, from->at + bump_of(opts), reterr_status);
+    if (!vg_place_is_etcd(opts->to))
+        return vg_place_make(&t->place, opts->to, from->at + bump_of(opts), reterr_status);
+    int r = vg_place_open(&t->place, opts->to, &opts->etcd, reterr_status);
+    return r < 0 ? r : vg_cluster_begin(&t->place, opts, from, reterr_status);
 }
 
 /* ---- filling ---- */
@@ -94,7 +97,11 @@ static int fill_store(struct vg_target *t, struct vg_walk *from, struct vg_progr
         if (has)
             vg_walk_skip(&there);
     }
-    return r < 0 ? r : vg_writes_send(&t->writes, reterr_status);
+    if (r == 0)
+        r = vg_writes_send(&t->writes, reterr_status);
+    if (r == 0 && t->place.is_etcd)
+        r = vg_cluster_raise(&t->place, t->opts, from->at, reterr_status);
+    return r;
 }
 
 int vg_target_fill(struct vg_target *t, struct vg_walk *from, struct vg_progress *progress,
@@ -120,6 +127,8 @@ int vg_target_finish(struct vg_target *t, struct vg_copy_result *result,
         result->to_rev = result->from_rev;
         return vg_backup_writer_publish(&t->file, reterr_status);
     }
+    if (t->place.is_etcd)
+        return vg_cluster_end(&t->place, &result->to_rev, reterr_status);
     result->to_rev = vg_storage_revision(t->place.s.store);
     return vg_place_finish(&t->place, reterr_status);
 }

@@ -11,7 +11,6 @@ struct vg_target {
     struct vg_backup_writer file;
     struct vg_place place;
     struct vg_writes writes;
-    vg_rev mark_rev; /* of the mark that lies in it; 0: none */
 };
 
 /* Opens it, or says why it must not be written to; `from` is what will be copied. */

@@ -87,6 +87,7 @@ static int page_of_place(struct vg_walk *w, struct vg_status *reterr_status)
         .keys = {.kind = VG_KEYS_FROM, .start = vg_slice(w->start, w->start_len)},
         .at = w->at,
         .limit = VG_COPY_PAGE,
+        .flags = VG_RANGE_EXPIRES,
     };
     int r = vg_session_range(&w->place->s, &range, reterr_status);
     if (r == 0)

@@ -98,6 +98,9 @@ bool vg_keys_contain(const struct vg_keys *keys, struct vg_slice key);
  */
 #define VG_RANGE_KEYS_ONLY 1u
 #define VG_RANGE_COUNT 2u /* fill count: all keys in the range, whatever the limit */
+/* Fill expires_ms of every record that will expire. Engines that know it do so anyhow; etcd is
+ * asked for each lease, which takes time. */
+#define VG_RANGE_EXPIRES 8u
 
 struct vg_range {
     struct vg_store_req req; /* req.rev: the revision that was read */

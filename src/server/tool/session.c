@@ -28,7 +28,7 @@ static bool has_content(const char *dir)
 static int open_store(struct vg_session *s, const struct vg_session_opts *opts,
                       struct vg_status *reterr_status)
 {
-    if (!opts->may_create && !has_content(opts->dir))
+    if (!opts->etcd && !opts->may_create && !has_content(opts->dir))
         return vg_fail(reterr_status, VIGIL_E_NOT_FOUND,
                        "there is no store in %s: name another with --dir, or make one with "
                        "vigil-store --dir %s put KEY VALUE",
@@ -39,9 +39,11 @@ static int open_store(struct vg_session *s, const struct vg_session_opts *opts,
         .log = &s->log,
         .unsafe_no_fsync = opts->unsafe_no_fsync,
         .first_above = opts->first_above,
+        .etcd = opts->etcd,
     };
     uint64_t start = vg_clock_mono_ns(vg_clock_system());
-    int r = vg_storage_open_lmdb(&o, &s->store, reterr_status);
+    int r = opts->etcd ? vg_storage_open_etcd(&o, &s->store, reterr_status)
+                       : vg_storage_open_lmdb(&o, &s->store, reterr_status);
     s->open_ns = vg_clock_mono_ns(vg_clock_system()) - start;
     return r;
 }
@@ -75,7 +77,8 @@ int vg_session_open(struct vg_session *s, const struct vg_session_opts *opts,
         vg_session_close(s);
         return r;
     }
-    settle_deadlines(s);
+    if (!opts->etcd)
+        settle_deadlines(s);
     return 0;
 }
 

@@ -19,7 +19,8 @@ struct vg_session_opts {
     const char *dir;
     bool may_create; /* else a directory without a store is VIGIL_E_NOT_FOUND and left alone */
     bool unsafe_no_fsync;
-    vg_rev first_above; /* as in struct vg_storage_opts */
+    vg_rev first_above;              /* as in struct vg_storage_opts */
+    const struct vg_etcd_opts *etcd; /* a cluster in place of a directory; NULL: none */
 };
 
 /* What was due to expire while nobody had the store open is gone when this returns. Errors: as

@@ -7,6 +7,8 @@
 
 /* What one answer may hold: a few megabytes of usual objects. */
 #define PAGE_MAX ((size_t)2000)
+/* In expires_ms, until it is known: prev_rev, which a range does not tell, has the lease. */
+#define LEASE_TO_ASK (-1)
 
 struct range_job {
     struct vg_etcd_job job;
@@ -16,6 +18,7 @@ struct range_job {
     bool has_count;
     vg_rev at;
     size_t cap;
+    size_t next_lease; /* records before it have their time */
 };
 
 static size_t limit_of(const struct vg_range *r)
@@ -77,6 +80,10 @@ static int keep(struct range_job *j, const Etcd__KeyValue *kv)
                            &range->recs[range->n_recs]);
     if (r == VIGIL_E_KEY_INVALID)
         return 0; /* none of ours */
+    if (r == 0 && kv->lease && (range->flags & VG_RANGE_EXPIRES)) {
+        range->recs[range->n_recs]->expires_ms = LEASE_TO_ASK;
+        range->recs[range->n_recs]->prev_rev = (vg_rev)kv->lease;
+    }
     range->n_recs += r == 0;
     return r;
 }
@@ -112,6 +119,51 @@ static bool go_behind(struct range_job *j, const Etcd__RangeResponse *res)
     return true;
 }
 
+/* ---- times to live: one lease after the other ---- */
+
+static void run_lease(struct vg_mail *mail);
+
+/* The next record whose time is not known. 1: it is asked for; 0: there is none. */
+static int ask_lease(struct range_job *j)
+{
+    const struct vg_range *range = j->range;
+    while (j->next_lease < range->n_recs && range->recs[j->next_lease]->expires_ms != LEASE_TO_ASK)
+        j->next_lease++;
+    if (j->next_lease == range->n_recs)
+        return 0;
+    j->job.mail.run = run_lease;
+    int r = vg_etcd_job_post(&j->job);
+    return r < 0 ? r : 1;
+}
+
+/* Keys may share a lease. */
+static void set_expiry(struct range_job *j, vg_rev lease, int64_t seconds)
+{
+    int64_t now = vg_clock_wall_ms(vg_clock_system());
+    for (size_t i = j->next_lease; i < j->range->n_recs; i++) {
+        struct vg_rec *rec = j->range->recs[i];
+        if (rec->expires_ms != LEASE_TO_ASK || rec->prev_rev != lease)
+            continue;
+        rec->expires_ms = now + VG_MAX(seconds, 0) * 1000;
+        rec->prev_rev = 0;
+    }
+}
+
+static void on_lease(struct vg_mail *mail)
+{
+    struct range_job *j = VG_CONTAINER_OF(mail, struct range_job, job.mail);
+    VG_AUTO(arena) arena = {0};
+    Etcd__LeaseTimeToLiveResponse *res;
+    int r = vg_etcd_answer(&j->job.call, &vg_etcd_lease_time_to_live, &arena, &res);
+    vg_buf_done(&j->job.call.answer);
+    if (r == 0)
+        set_expiry(j, j->range->recs[j->next_lease]->prev_rev, res->ttl);
+    if (r == 0)
+        r = ask_lease(j);
+    if (r <= 0)
+        finish(j, r);
+}
+
 static void on_page(struct vg_mail *mail)
 {
     struct range_job *j = VG_CONTAINER_OF(mail, struct range_job, job.mail);
@@ -134,7 +186,10 @@ static void on_page(struct vg_mail *mail)
     if (r == 0 && range->more && !range->limit && !counts_only(range))
         r = vg_fail(&range->req.status, VIGIL_E_TOO_LARGE,
                     "more than %d records; read them in pages", VG_STORAGE_RANGE_MAX);
-    finish(j, r);
+    if (r == 0)
+        r = ask_lease(j);
+    if (r <= 0)
+        finish(j, r);
 }
 
 /* ---- on the engine's thread ---- */
@@ -178,6 +233,39 @@ static void run(struct vg_mail *mail)
     int r = vg_etcd_start(j->job.e, &vg_etcd_range, &req.base, &j->job.call);
     if (r < 0)
         fail(j, r);
+}
+
+static void on_lease_end(struct vg_grpc_call *call)
+{
+    struct range_job *j = VG_CONTAINER_OF(call, struct range_job, job.call);
+    int err = vg_etcd_error(&call->status, false, &j->range->req.status);
+    if (err < 0) {
+        vg_range_done(j->range);
+        fail(j, err);
+        return;
+    }
+    vg_etcd_job_end(&j->job);
+    j->job.mail.run = on_lease;
+    vg_loop_post(j->range->req.loop, &j->job.mail);
+}
+
+static void run_lease(struct vg_mail *mail)
+{
+    struct range_job *j = VG_CONTAINER_OF(mail, struct range_job, job.mail);
+    Etcd__LeaseTimeToLiveRequest req = ETCD__LEASE_TIME_TO_LIVE_REQUEST__INIT;
+    vg_etcd_job_begin(&j->job);
+    if (j->job.e->is_draining) {
+        vg_range_done(j->range);
+        fail(j, VIGIL_E_CLOSED);
+        return;
+    }
+    req.id = (int64_t)j->range->recs[j->next_lease]->prev_rev;
+    j->job.call = (struct vg_grpc_call){.on_end = on_lease_end};
+    int r = vg_etcd_start(j->job.e, &vg_etcd_lease_time_to_live, &req.base, &j->job.call);
+    if (r < 0) {
+        vg_range_done(j->range);
+        fail(j, r);
+    }
 }
 
 static bool abandon(struct vg_etcd_job *job, bool now)
