@@ -116,8 +116,9 @@ fi
 # --help and the manual agree.
 ok --help
 if awk 'length > 80' out | grep -q .; then fail "a line is longer than a terminal"; fi
+sed 's/\\-/-/g' "$man_page" >manual
 for option in $(grep -oE -- '--[a-z-]+' out | sort -u); do
-    sed 's/\\-/-/g' "$man_page" | grep -qF -- "$option" || fail "the manual does not have $option"
+    grep -qF -- "$option" manual || fail "the manual does not have $option"
 done
 if command -v groff >/dev/null; then
     groff -man -Tascii -ww "$man_page" 2>warnings >/dev/null
