@@ -75,7 +75,8 @@ static void a_message_can_be_kept(void **state)
     (void)state;
     for (size_t first = 0; first <= 8; first++) {
         struct vg_grpc_frames f = {.max = 10};
-        struct vg_slice a = {"\0\0\0\0\3abc", first}, b = {"\0\0\0\0\3abc" + first, 8 - first}, m;
+        static const char frame[] = "\0\0\0\0\3abc";
+        struct vg_slice a = {frame, first}, b = {&frame[first], 8 - first}, m;
         VG_AUTO(buf) kept = {0};
         int r = vg_grpc_frames_step(&f, &a, &m);
         if (first < 8) {

@@ -346,7 +346,7 @@ static void calls_wait_for_the_token_and_get_another(void **state)
     grpc_test_answer(&w.servers[0], r, "");
     grpc_test_until(&w, login.has_ended);
     assert_int_equal(vg_grpc_pool_set_token(w.pool, "token", VG_SLICE_LIT("one")), 0);
-    r = grpc_test_request(&w, &w.servers[0], 3);
+    grpc_test_request(&w, &w.servers[0], 3);
     struct grpc_test_peer *p = &grpc_test_last(&w.servers[0])->peer;
     assert_true(has_token(p->requests[1], "one") && has_token(p->requests[2], "one"));
     for (int i = 1; i <= 2; i++) /* both are refused: one renewal */

@@ -105,8 +105,11 @@ static bool from_peer(struct world *w, size_t piece)
 
 static void talk_in(struct world *w, size_t piece)
 {
-    while (to_peer(w) | from_peer(w, piece))
-        ;
+    bool moved = true;
+    while (moved) {
+        moved = to_peer(w);
+        moved = from_peer(w, piece) || moved;
+    }
 }
 static void talk(struct world *w)
 {
@@ -689,10 +692,8 @@ static void every_failing_allocation_is_survived(void **state)
             r = vg_grpc_session_start(&w.s, &t.call, &none, 1);
             if (r == 0)
                 r = vg_grpc_session_fill(&w.s, &w.status);
-            if (r == 0)
-                r = vg_grpc_session_receive(&w.s, answer, sizeof answer - 1, &w.status);
-            if (r == 0)
-                r = vg_grpc_session_fill(&w.s, &w.status);
+            if (r == 0 && vg_grpc_session_receive(&w.s, answer, sizeof answer - 1, &w.status) == 0)
+                w.has_failed = vg_grpc_session_fill(&w.s, &w.status) < 0;
             vg_grpc_session_lost(&w.s, "gone");
             vg_grpc_session_done(&w.s);
             if (!t.has_ended)

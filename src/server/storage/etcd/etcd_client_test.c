@@ -203,8 +203,9 @@ static void long_events_come_in_fragments(struct etcd_test_world *w)
     }
     watch(w, &t, "/f/", "/f0", rev);
     bool has_fragment = false;
-    for (size_t i = 1; n_events < 6; i++) {
-        Etcd__WatchResponse *r = etcd_test_next(w, &t, i, &vg_etcd_watch);
+    size_t i = 1;
+    while (n_events < 6) {
+        Etcd__WatchResponse *r = etcd_test_next(w, &t, i++, &vg_etcd_watch);
         has_fragment |= r->fragment;
         n_events += r->n_events;
     }
