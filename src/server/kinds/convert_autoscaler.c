@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "rules/check.h"
@@ -197,7 +198,16 @@ static const char *const go_names[][2] = {
     {"periodSeconds", "PeriodSeconds"},
 };
 
-/* Of all that lies below, at most four deep. */
+/* Which of them it is, in whatever case, as Go reads them; NULL: none. */
+static const char *const *find_name(struct vg_slice key)
+{
+    for (size_t i = 0; i < VG_ARRAY_LEN(go_names); i++)
+        if (key.n == strlen(go_names[i][0]) && strncasecmp(key.p, go_names[i][0], key.n) == 0)
+            return go_names[i];
+    return NULL;
+}
+
+/* Of all that lies below; as deep as the parser lets a text be. */
 static int rename_keys(struct vg_arena *a, const struct vg_json *from, size_t to,
                        struct vg_json *ret)
 {
@@ -216,12 +226,12 @@ static int rename_keys(struct vg_arena *a, const struct vg_json *from, size_t to
     *ret = from->type == VG_JSON_OBJECT ? vg_json_object() : *from;
     VG_JSON_FOREACH_MEMBER (m, from) {
         struct vg_json made = vg_json_null();
-        if (err < 0 || m->value.type == VG_JSON_NULL)
+        const char *const *name = find_name(vg_json_key(m));
+        if (err < 0 || !name || m->value.type == VG_JSON_NULL)
             continue;
         err = rename_keys(a, &m->value, to, &made);
-        for (size_t i = 0; i < VG_ARRAY_LEN(go_names) && err == 0; i++)
-            if (vg_slice_eq(vg_json_key(m), vg_slice_str(go_names[i][1 - to])))
-                err = vg_json_object_add(a, ret, vg_slice_str(go_names[i][to]), made);
+        if (err == 0)
+            err = vg_json_object_set(a, ret, vg_slice_str(name[to]), made);
     }
     return err;
 }
@@ -230,11 +240,12 @@ static int rename_keys(struct vg_arena *a, const struct vg_json *from, size_t to
 
 #define PREFIX "autoscaling.alpha.kubernetes.io/"
 /* Members of the type Annotations, and where they stand. */
+enum { METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR };
 static const char *const annotations[][2] = {
-    {"metrics", PREFIX "metrics"},
-    {"currentMetrics", PREFIX "current-metrics"},
-    {"conditions", PREFIX "conditions"},
-    {"behavior", PREFIX "behavior"},
+    [METRICS] = {"metrics", PREFIX "metrics"},
+    [CURRENT_METRICS] = {"currentMetrics", PREFIX "current-metrics"},
+    [CONDITIONS] = {"conditions", PREFIX "conditions"},
+    [BEHAVIOR] = {"behavior", PREFIX "behavior"},
 };
 
 static const struct vg_schema_type *annotations_type(void)
@@ -318,9 +329,11 @@ static int read_annotation(struct vg_arena *a, const struct vg_json *metadata, s
     if (err < 0)
         return 0;
     *holder = vg_json_object();
-    struct vg_json unknown = vg_json_array();
+    struct vg_json unknown = vg_json_array(), own = *tree;
     struct vg_status why;
-    err = set(a, holder, annotations[i][0], *tree);
+    err = i == BEHAVIOR ? rename_keys(a, tree, 1, &own) : 0;
+    if (err == 0)
+        err = set(a, holder, annotations[i][0], own);
     if (err == 0)
         err = vg_schema_decode(a, annotations_type(), holder, &unknown, &why);
     if (err == 0)
@@ -360,7 +373,7 @@ static int collect(struct vg_arena *a, const struct vg_json *from, struct vg_jso
     return err != 0 || !behavior ? err : set(a, ret, "behavior", made);
 }
 
-/* The first metric of CPU in a spec, the last one of a status. */
+/* Of the first metric of CPU in a spec that has one, of the last one in a status. */
 static const struct vg_json *utilization(const struct vg_json *list, bool is_status)
 {
     const struct vg_json *found = NULL;
@@ -368,11 +381,11 @@ static const struct vg_json *utilization(const struct vg_json *list, bool is_sta
         const struct vg_json *n =
             vg_json_at_path(it, is_status ? "resource.current.averageUtilization"
                                           : "resource.target.averageUtilization");
-        if (!is_cpu(it))
+        if (!is_cpu(it) || !n)
             continue;
         if (!is_status)
             return n;
-        found = n ? n : found;
+        found = n;
     }
     return found;
 }
@@ -426,7 +439,7 @@ static int metrics_to_stored(struct vg_arena *a, const struct vg_json *metadata,
 {
     const struct vg_json *given = NULL;
     struct vg_json metrics = vg_json_array();
-    int err = read_annotation(a, metadata, 0, &given);
+    int err = read_annotation(a, metadata, METRICS, &given);
     if (err == 0 && given)
         err = convert_metrics(a, false, false, given, &metrics);
     VG_JSON_FOREACH_ITEM (it, &metrics) {
@@ -448,7 +461,7 @@ static int spec_to_stored(struct vg_arena *a, const struct vg_json *from, struct
     if (err == 0)
         err = metrics_to_stored(a, metadata, vg_json_get_str(spec, without[0]), ret);
     if (err == 0)
-        err = read_annotation(a, metadata, 3, &behavior);
+        err = read_annotation(a, metadata, BEHAVIOR, &behavior);
     if (err != 0 || !behavior)
         return err;
     err = rename_keys(a, behavior, 0, &made);
@@ -465,7 +478,7 @@ static int status_to_stored(struct vg_arena *a, const struct vg_json *from, stru
     struct vg_json metrics = vg_json_array();
     int err = copy_part(a, status, without, NULL, NULL, ret);
     if (err == 0)
-        err = read_annotation(a, metadata, 1, &given);
+        err = read_annotation(a, metadata, CURRENT_METRICS, &given);
     if (err == 0 && given)
         err = convert_metrics(a, true, false, given, &metrics);
     else if (err == 0 && percentage)
@@ -473,7 +486,7 @@ static int status_to_stored(struct vg_arena *a, const struct vg_json *from, stru
     if (err == 0 && metrics.n)
         err = set(a, ret, "currentMetrics", metrics);
     if (err == 0)
-        err = read_annotation(a, metadata, 2, &conditions);
+        err = read_annotation(a, metadata, CONDITIONS, &conditions);
     return err != 0 || !conditions ? err : set(a, ret, "conditions", *conditions);
 }
 
