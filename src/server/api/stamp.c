@@ -10,6 +10,7 @@
 #include "server/kinds/rules/rules.h"
 #include "server/kinds/types.h"
 #include "server/schema/decode.h"
+#include "server/schema/default.h"
 #include "server/schema/strconv.h"
 #include "status_int.h"
 #include "json/equal.h"
@@ -63,6 +64,10 @@ enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const 
     int err = vg_meta_write(&c->scratch, m, &meta);
     if (err == 0)
         err = vg_json_object_set(&c->scratch, root, VG_SLICE_LIT("metadata"), meta);
+    /* Of another version the defaults of the stored one come last: kube-apiserver sets them when it
+     * reads what it stored. */
+    if (err == 0 && c->kind->stored)
+        err = vg_schema_default(&c->scratch, stored_type(c), root);
     if (err == 0)
         err = vg_schema_arrange_like(&c->scratch, stored_type(c), root, cur, &arranged);
     if (err < 0)

@@ -115,6 +115,8 @@ static int read_object(struct vg_arena *a, const struct vg_kind *kind, struct vg
         r = vg_schema_default(a, vg_kind_type(said), &root);
     if (r == 0)
         r = vg_version_store(a, said, &root);
+    if (r == 0 && said != kind)
+        r = vg_schema_default(a, vg_kind_type(kind), &root);
     if (r == 0)
         r = vg_schema_arrange(a, vg_kind_type(kind), &root, &arranged);
     return r < 0 ? r : vg_obj_seal(kind->fields, &arranged, sealed, NULL);

@@ -2,7 +2,6 @@
 #include "versions.h"
 
 #include "server/kinds/convert.h"
-#include "server/schema/default.h"
 #include "json/scan.h"
 #include "json/write.h"
 
@@ -12,10 +11,9 @@ int vg_version_store(struct vg_arena *a, const struct vg_kind *kind, struct vg_j
     if (!kind || !kind->stored)
         return 0;
     int err = vg_kind_to_stored(a, kind, root, &made);
-    if (err != 0)
-        return err;
-    *root = made;
-    return vg_schema_default(a, kind->stored->type, root);
+    if (err == 0)
+        *root = made;
+    return err;
 }
 
 int vg_version_seal(const struct vg_kind *kind, struct vg_slice value, struct vg_obj_sealed *out)
