@@ -222,6 +222,11 @@ static void nodes_volumes_and_events(void **state)
          "{'metadata':{'name':'e'},'involvedObject':{'kind':'Pod'},'eventTime':"
          "'2026-01-01T00:59:50.500000Z','message':' spaces \\n','reportingComponent':'k'}",
          "'cells':['9s','','','pod','','k','spaces','9s',1,'e']"},
+        {"", "v1", "services",
+         "{'metadata':{'name':'s'},'spec':{'type':'ClusterIP','selector':{'a':'1','a-b':'2','ab':"
+         "'3'}}}",
+         "'cells':['s','ClusterIP','\\u003cnone\\u003e','\\u003cnone\\u003e','\\u003cnone\\u003e',"
+         "'\\u003cunknown\\u003e','a-b=2,a=1,ab=3']"},
         {"storage.k8s.io", "v1", "storageclasses",
          "{'metadata':{'name':'s','annotations':{'storageclass.kubernetes.io/is-default-class':"
          "'true'}},'provisioner':'p'}",

@@ -1,6 +1,7 @@
 /* cell.c - looking at objects and putting text; see cell.h. */
 #include "cell.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -102,6 +103,14 @@ void vg_cell_join(struct vg_cell *c, const char *separator, struct vg_slice s)
     vg_cell_put(c, s);
 }
 
+void vg_cell_put_lower(struct vg_cell *c, struct vg_slice s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char byte = (char)tolower((unsigned char)s.p[i]);
+        vg_cell_put(c, vg_slice(&byte, 1));
+    }
+}
+
 void vg_cell_put_age(struct vg_cell *c, int64_t since_ms)
 {
     char text[VG_AGE_SIZE];
@@ -144,9 +153,14 @@ static int compare_texts(const void *a, const void *b)
 
 void vg_texts_sort(struct vg_texts *t)
 {
-    size_t kept = 0;
     if (t->n)
         qsort(t->v, t->n, sizeof *t->v, compare_texts);
+}
+
+void vg_texts_unique(struct vg_texts *t)
+{
+    size_t kept = 0;
+    vg_texts_sort(t);
     for (size_t i = 0; i < t->n; i++)
         if (kept == 0 || !vg_slice_eq(t->v[kept - 1], t->v[i]))
             t->v[kept++] = t->v[i];

@@ -44,6 +44,7 @@ void vg_cell_printf(struct vg_cell *c, const char *fmt, ...) VG_PRINTF(2, 3);
 /* With a separator before it, unless it is the first. */
 void vg_cell_join(struct vg_cell *c, const char *separator, struct vg_slice s);
 void vg_cell_put_age(struct vg_cell *c, int64_t since_ms);
+void vg_cell_put_lower(struct vg_cell *c, struct vg_slice s); /* ASCII in lower case */
 /* The age of a time, or what is said when there is none. */
 void vg_cell_put_age_of(struct vg_cell *c, const char *dotted, const char *missing);
 void vg_cell_put_labels(struct vg_cell *c, const struct vg_json *map);
@@ -56,7 +57,8 @@ struct vg_texts {
     size_t n, room;
 };
 void vg_texts_add(struct vg_cell *c, struct vg_texts *t, struct vg_slice s);
-void vg_texts_sort(struct vg_texts *t); /* bytewise; each stays once */
+void vg_texts_sort(struct vg_texts *t);   /* bytewise */
+void vg_texts_unique(struct vg_texts *t); /* the same, and each stays once */
 
 /* The functions that the notation names: `by pod_ready` is vg_cell_pod_ready. */
 vg_cell_fn vg_cell_pod_ready, vg_cell_pod_status, vg_cell_pod_restarts, vg_cell_pod_gates;

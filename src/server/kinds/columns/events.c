@@ -41,10 +41,7 @@ void vg_cell_event_object(struct vg_cell *c)
 {
     struct vg_slice kind = vg_cell_text(c->v, "involvedObject.kind");
     struct vg_slice name = vg_cell_text(c->v, "involvedObject.name");
-    for (size_t i = 0; i < kind.n; i++) {
-        char byte = (char)tolower((unsigned char)kind.p[i]);
-        vg_cell_put(c, vg_slice(&byte, 1));
-    }
+    vg_cell_put_lower(c, kind);
     if (name.n)
         vg_cell_printf(c, "/%.*s", VG_SLICE_ARG(name));
 }

@@ -26,7 +26,7 @@ static void join_balancers(struct vg_cell *c)
         if (ip.n || name.n)
             vg_texts_add(c, &t, ip.n ? ip : name);
     }
-    vg_texts_sort(&t);
+    vg_texts_unique(&t);
     for (size_t i = 0; i < t.n; i++)
         vg_cell_join(c, ",", t.v[i]);
 }
@@ -115,18 +115,19 @@ void vg_cell_class_parameters(struct vg_cell *c)
 /* resource.group/namespace/name that an address was given to. */
 void vg_cell_parent(struct vg_cell *c)
 {
-    static const char *const parts[] = {"group", "namespace"};
     const struct vg_json *p = vg_cell_at(c->v, "spec.parentRef");
     if (!p) {
         vg_cell_puts(c, "<none>");
         return;
     }
-    vg_cell_put(c, vg_cell_text(p, "resource"));
-    for (size_t i = 0; i < VG_ARRAY_LEN(parts); i++) {
-        struct vg_slice s = vg_cell_text(p, parts[i]);
-        if (s.n)
-            vg_cell_printf(c, "%s%.*s", i ? "/" : ".", VG_SLICE_ARG(s));
+    struct vg_slice group = vg_cell_text(p, "group"), ns = vg_cell_text(p, "namespace");
+    vg_cell_put_lower(c, vg_cell_text(p, "resource"));
+    if (group.n) {
+        vg_cell_puts(c, ".");
+        vg_cell_put_lower(c, group);
     }
+    if (ns.n)
+        vg_cell_printf(c, "/%.*s", VG_SLICE_ARG(ns));
     vg_cell_puts(c, "/");
     vg_cell_put(c, vg_cell_text(p, "name"));
 }

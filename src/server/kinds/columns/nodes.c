@@ -32,7 +32,7 @@ void vg_cell_node_roles(struct vg_cell *c)
         else if (vg_slice_eq(key, VG_SLICE_LIT("kubernetes.io/role")) && value.n)
             vg_texts_add(c, &t, value);
     }
-    vg_texts_sort(&t);
+    vg_texts_unique(&t);
     for (size_t i = 0; i < t.n; i++)
         vg_cell_join(c, ",", t.v[i]);
     if (t.n == 0)

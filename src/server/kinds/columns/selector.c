@@ -18,6 +18,18 @@ static int compare_lines(const void *a, const void *b)
     return c ? c : (x->index > y->index) - (x->index < y->index);
 }
 
+/* As texts: a-b=x comes before a=x. */
+static int compare_labels(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+    size_t n = VG_MIN(x->key.n, y->key.n);
+    int c = n ? memcmp(x->key.p, y->key.p, n) : 0;
+    if (c || x->key.n == y->key.n)
+        return c ? c : vg_slice_cmp(x->value, y->value);
+    return x->key.n < y->key.n ? '=' - (unsigned char)y->key.p[n]
+                               : (unsigned char)x->key.p[n] - '=';
+}
+
 static size_t members(const struct vg_json *map)
 {
     return vg_json_is(map, VG_JSON_OBJECT) ? map->n : 0;
@@ -45,7 +57,7 @@ void vg_cell_put_labels(struct vg_cell *c, const struct vg_json *map)
         return;
     }
     add_labels(map, v);
-    qsort(v, n, sizeof *v, compare_lines);
+    qsort(v, n, sizeof *v, compare_labels);
     for (size_t i = 0; i < n; i++)
         vg_cell_printf(c, "%s%.*s=%.*s", i ? "," : "", VG_SLICE_ARG(v[i].key),
                        VG_SLICE_ARG(v[i].value));

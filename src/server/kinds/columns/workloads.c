@@ -1,6 +1,4 @@
 /* workloads.c - jobs, cron jobs, revisions. */
-#include <ctype.h>
-
 #include "base/age.h"
 #include "cell.h"
 
@@ -50,14 +48,6 @@ void vg_cell_suspend(struct vg_cell *c)
     vg_cell_puts(c, !v ? "<unset>" : vg_json_is_true(v) ? "True" : "False");
 }
 
-static void put_lower(struct vg_cell *c, struct vg_slice s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        char byte = (char)tolower((unsigned char)s.p[i]);
-        vg_cell_put(c, vg_slice(&byte, 1));
-    }
-}
-
 /* kind.group/name of the owner that controls it. */
 void vg_cell_controller(struct vg_cell *c)
 {
@@ -68,10 +58,10 @@ void vg_cell_controller(struct vg_cell *c)
             continue;
         struct vg_slice version = vg_cell_text(&owners[i], "apiVersion");
         const char *slash = version.n ? memchr(version.p, '/', version.n) : NULL;
-        put_lower(c, vg_cell_text(&owners[i], "kind"));
+        vg_cell_put_lower(c, vg_cell_text(&owners[i], "kind"));
         if (slash) {
             vg_cell_puts(c, ".");
-            put_lower(c, vg_slice(version.p, (size_t)(slash - version.p)));
+            vg_cell_put_lower(c, vg_slice(version.p, (size_t)(slash - version.p)));
         }
         vg_cell_puts(c, "/");
         vg_cell_put(c, vg_cell_text(&owners[i], "name"));
