@@ -1,12 +1,8 @@
-/* link.c - one connection to an endpoint: addresses, socket, TLS, silence; see pool_int.h. */
+/* link.c - one connection to an endpoint: its life, bytes and silence; see pool_int.h. How it is
+ * made is in link_connect.c. */
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -19,21 +15,15 @@
 /* 1 MiB likewise. */
 #define FLUSH_BUDGET ((size_t)1 << 20)
 
-struct vg_grpc_resolve {
-    uv_getaddrinfo_t req;
-    struct vg_grpc_link *link; /* NULL: nobody waits for it any more */
-};
-
 static void on_poll(uv_poll_t *handle, int status, int events);
 static void on_timer(struct vg_timer *t);
-static void try_next(struct vg_grpc_link *l);
 
 static uint64_t now_of(const struct vg_grpc_link *l)
 {
     return vg_grpc_pool_now(l->channel->pool);
 }
 
-static void arm(struct vg_grpc_link *l, uint64_t delay_ns)
+void vg_grpc_link_alarm(struct vg_grpc_link *l, uint64_t delay_ns)
 {
     vg_timer_start(l->channel->pool->loop, &l->timer, delay_ns, on_timer);
 }
@@ -59,15 +49,13 @@ void vg_grpc_link_kill(struct vg_grpc_link *l, const char *why)
     vg_timer_stop(l->channel->pool->loop, &l->timer);
     vg_list_remove(&l->dirty);
     vg_list_remove(&l->link);
-    if (l->resolve)
-        l->resolve->link = NULL;
+    vg_grpc_link_give_up(l);
     if (l->has_session) {
         l->channel->pool->counts.bytes_in += l->session.bytes_in;
         l->channel->pool->counts.bytes_out += l->session.n_sent;
         vg_grpc_session_lost(&l->session, why);
         vg_grpc_session_done(&l->session);
     }
-    uv_freeaddrinfo(l->addresses);
     if (l->has_poll)
         uv_close((uv_handle_t *)&l->poll, on_poll_closed);
     close_socket(l);
@@ -76,7 +64,7 @@ void vg_grpc_link_kill(struct vg_grpc_link *l, const char *why)
 }
 
 /* Whatever it was doing, it cannot go on. */
-static void go_down(struct vg_grpc_link *l, const char *why)
+void vg_grpc_link_down(struct vg_grpc_link *l, const char *why)
 {
     char text[256];
     if (l->state == VG_GRPC_LINK_DEAD)
@@ -108,7 +96,7 @@ static void on_ready(struct vg_grpc_session *s)
         return;
     l->state = VG_GRPC_LINK_READY;
     l->up_ns = now_of(l);
-    arm(l, l->channel->pool->opts.keepalive_ms * VG_NS_PER_MS);
+    vg_grpc_link_alarm(l, l->channel->pool->opts.keepalive_ms * VG_NS_PER_MS);
     vg_grpc_channel_up(l->channel, l);
 }
 
@@ -162,12 +150,18 @@ static int begin_session(struct vg_grpc_link *l)
     return 0;
 }
 
+void vg_grpc_link_greet(struct vg_grpc_link *l)
+{
+    if (begin_session(l) < 0)
+        vg_grpc_link_down(l, "out of memory");
+}
+
 /* ---- silence ---- */
 
 static void doubt(struct vg_grpc_link *l, uint64_t now)
 {
     l->ping_ns = now;
-    arm(l, l->channel->pool->opts.keepalive_timeout_ms * VG_NS_PER_MS);
+    vg_grpc_link_alarm(l, l->channel->pool->opts.keepalive_timeout_ms * VG_NS_PER_MS);
     if (vg_grpc_session_ping(&l->session) < 0)
         l->session.is_out_of_memory = true; /* seen by the flush that follows */
 }
@@ -180,14 +174,14 @@ static void watch_silence(struct vg_grpc_link *l)
     if (l->ping_ns && l->heard_ns < l->ping_ns) {
         snprintf(why, sizeof why, "it is silent: no answer to a ping for %llu ms",
                  (unsigned long long)o->keepalive_timeout_ms);
-        go_down(l, why);
+        vg_grpc_link_down(l, why);
         return;
     }
     l->ping_ns = 0;
     if (l->session.n_streams == 0)
-        arm(l, o->keepalive_ms * VG_NS_PER_MS);
+        vg_grpc_link_alarm(l, o->keepalive_ms * VG_NS_PER_MS);
     else if (due > now)
-        arm(l, due - now);
+        vg_grpc_link_alarm(l, due - now);
     else
         doubt(l, now);
 }
@@ -215,12 +209,12 @@ static void on_timer(struct vg_timer *t)
         return;
     }
     if (l->trouble[0] && l->state == VG_GRPC_LINK_RESOLVING) {
-        go_down(l, l->trouble);
+        vg_grpc_link_down(l, l->trouble);
         return;
     }
     snprintf(why, sizeof why, "timed out after %llu ms, %s",
              (unsigned long long)l->channel->pool->opts.connect_ms, doing(l));
-    go_down(l, why);
+    vg_grpc_link_down(l, why);
 }
 
 void vg_grpc_link_used(struct vg_grpc_link *l)
@@ -228,7 +222,7 @@ void vg_grpc_link_used(struct vg_grpc_link *l)
     if (l->session.n_streams != 1 || l->ping_ns)
         return;
     l->heard_ns = now_of(l); /* it had no reason to speak until now */
-    arm(l, l->channel->pool->opts.keepalive_ms * VG_NS_PER_MS);
+    vg_grpc_link_alarm(l, l->channel->pool->opts.keepalive_ms * VG_NS_PER_MS);
 }
 
 void vg_grpc_link_doubt(struct vg_grpc_link *l)
@@ -239,7 +233,7 @@ void vg_grpc_link_doubt(struct vg_grpc_link *l)
 
 /* ---- bytes ---- */
 
-static void update_interest(struct vg_grpc_link *l)
+void vg_grpc_link_poll(struct vg_grpc_link *l)
 {
     if (l->state == VG_GRPC_LINK_DEAD || l->fd < 0)
         return;
@@ -257,7 +251,7 @@ static void broke(struct vg_grpc_link *l, ssize_t err)
     char text[256];
     snprintf(text, sizeof text, "the connection broke: %s",
              why ? why : strerror(err < 0 ? (int)-err : EPIPE));
-    go_down(l, text);
+    vg_grpc_link_down(l, text);
 }
 
 /* Who is there instead of an HTTP/2 server? Said in words that help. */
@@ -285,14 +279,15 @@ static void read_some(struct vg_grpc_link *l)
             if (n < 0)
                 broke(l, n);
             else
-                go_down(l, l->session.bytes_in ? "it closed the connection"
-                                               : "it closed the connection without a word");
+                vg_grpc_link_down(l, l->session.bytes_in
+                                         ? "it closed the connection"
+                                         : "it closed the connection without a word");
             return;
         }
         const char *who = foreign(l, in, (size_t)n);
         l->heard_ns = now_of(l);
         if (who || vg_grpc_session_receive(&l->session, in, (size_t)n, &status) < 0) {
-            go_down(l, who ? who : status.message);
+            vg_grpc_link_down(l, who ? who : status.message);
             return;
         }
         if (!l->tls && (size_t)n < VG_NET_READ_MAX)
@@ -314,7 +309,7 @@ static void send_all(struct vg_grpc_link *l)
     size_t budget = FLUSH_BUDGET;
     while (!l->is_blocked) {
         if (vg_grpc_session_fill(s, &status) < 0) {
-            go_down(l, status.message);
+            vg_grpc_link_down(l, status.message);
             return;
         }
         if (s->out.n == 0)
@@ -339,85 +334,7 @@ void vg_grpc_link_flush(struct vg_grpc_link *l)
         return;
     if (!l->is_blocked)
         send_all(l);
-    update_interest(l);
-}
-
-/* ---- connecting ---- */
-
-static void note(struct vg_grpc_link *l, const char *what, const char *why)
-{
-    snprintf(l->trouble, sizeof l->trouble, "%s: %s", what, why);
-}
-
-static void start_greeting(struct vg_grpc_link *l)
-{
-    if (begin_session(l) < 0)
-        go_down(l, "out of memory");
-}
-
-static void on_handshake_failed(struct vg_grpc_link *l)
-{
-    const char *why = vg_tls_session_trouble(l->tls);
-    char text[256];
-    bool is_plain = why && strcmp(why, "wrong version number") == 0;
-    if (vg_tls_session_has_refused(l->tls))
-        snprintf(text, sizeof text, "its certificate is not accepted for %s: %s",
-                 l->channel->tls_host, why);
-    else
-        snprintf(text, sizeof text, "the TLS handshake failed: %s%s",
-                 why ? why : "it closed the connection",
-                 is_plain || !why ? " (if it does not speak TLS, use http:// for it)" : "");
-    go_down(l, text);
-}
-
-static void shake(struct vg_grpc_link *l)
-{
-    bool wants_write = false;
-    int r = vg_tls_session_handshake(l->tls, &wants_write);
-    l->is_blocked = wants_write;
-    if (r < 0)
-        on_handshake_failed(l);
-    else if (r == 1 && !vg_tls_session_is_h2(l->tls))
-        go_down(l, "it does not offer HTTP/2 (ALPN h2): not a gRPC endpoint");
-    else if (r == 1)
-        start_greeting(l);
-}
-
-static void start_shaking(struct vg_grpc_link *l)
-{
-    const struct vg_grpc_channel *ch = l->channel;
-    const struct vg_grpc_tls *t = &ch->pool->opts.tls;
-    struct vg_tls_client_opts opts = {t->ca_file, t->cert_file, t->key_file, ch->tls_host};
-    struct vg_status status;
-    if (vg_tls_connect(&opts, l->fd, &l->tls, &status) < 0) {
-        go_down(l, status.message);
-        return;
-    }
-    l->state = VG_GRPC_LINK_SHAKING;
-    shake(l);
-}
-
-static void on_connected(struct vg_grpc_link *l)
-{
-    setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    if (l->channel->is_tls)
-        start_shaking(l);
-    else
-        start_greeting(l);
-}
-
-static void finish_connecting(struct vg_grpc_link *l)
-{
-    int err = 0;
-    socklen_t n = sizeof err;
-    if (getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0)
-        err = errno;
-    if (err == 0) {
-        on_connected(l);
-        return;
-    }
-    note(l, "cannot connect", strerror(err));
-    try_next(l);
+    vg_grpc_link_poll(l);
 }
 
 /* libuv says no more than that something is wrong, and stops polling: reading tells what. */
@@ -439,10 +356,10 @@ static void on_poll(uv_poll_t *handle, int status, int events)
     if (l->state == VG_GRPC_LINK_DEAD)
         return;
     if (l->state == VG_GRPC_LINK_CONNECTING) {
-        finish_connecting(l);
+        vg_grpc_link_connected(l);
     } else if (l->state == VG_GRPC_LINK_SHAKING) {
         l->poll_events = status < 0 ? 0 : l->poll_events;
-        shake(l);
+        vg_grpc_link_shake(l);
     } else if (status < 0) {
         on_trouble(l);
     } else {
@@ -453,118 +370,10 @@ static void on_poll(uv_poll_t *handle, int status, int events)
         if (events & UV_READABLE || l->is_reading_blocked)
             read_some(l);
     }
-    update_interest(l);
+    vg_grpc_link_poll(l);
 }
 
-/* libuv keeps a descriptor's handle until the next turn: each address has one of its own, so a new
- * socket takes the old one's number. */
-static int open_socket(struct vg_grpc_link *l, int family)
-{
-    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    if (l->fd >= 0) {
-        int r = dup3(fd, l->fd, O_CLOEXEC);
-        close(fd);
-        return r < 0 ? -errno : 0;
-    }
-    int r = uv_poll_init(vg_loop_uv(l->channel->pool->loop), &l->poll, fd);
-    if (r < 0) {
-        close(fd);
-        return r;
-    }
-    l->has_poll = true;
-    l->fd = fd;
-    return 0;
-}
-
-static int try_address(struct vg_grpc_link *l, const struct sockaddr *a, socklen_t n)
-{
-    if (l->has_poll) {
-        uv_poll_stop(&l->poll);
-        l->poll_events = 0;
-    }
-    int r = open_socket(l, a->sa_family);
-    if (r < 0)
-        return r;
-    if (connect(l->fd, a, n) < 0 && errno != EINPROGRESS)
-        return -errno;
-    l->state = VG_GRPC_LINK_CONNECTING;
-    update_interest(l);
-    return 0;
-}
-
-static void try_next(struct vg_grpc_link *l)
-{
-    while (l->next) {
-        const struct addrinfo *a = l->next;
-        l->next = a->ai_next;
-        int r = try_address(l, a->ai_addr, a->ai_addrlen);
-        if (r == 0)
-            return;
-        note(l, "cannot connect", strerror(-r));
-    }
-    go_down(l, l->trouble[0] ? l->trouble : "it has no address");
-}
-
-static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
-{
-    struct vg_grpc_resolve *r = VG_CONTAINER_OF(req, struct vg_grpc_resolve, req);
-    struct vg_grpc_link *l = r->link;
-    vg_free(r);
-    if (!l) {
-        uv_freeaddrinfo(found);
-        return;
-    }
-    l->resolve = NULL;
-    if (status < 0) {
-        char why[256];
-        snprintf(why, sizeof why, "cannot resolve %s: %s", l->channel->host, uv_strerror(status));
-        go_down(l, why);
-        return;
-    }
-    l->addresses = found;
-    l->next = found;
-    try_next(l);
-}
-
-static int resolve(struct vg_grpc_link *l)
-{
-    static const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    const struct vg_grpc_channel *ch = l->channel;
-    struct vg_grpc_resolve *r = vg_new(struct vg_grpc_resolve);
-    if (!r)
-        return -ENOMEM;
-    r->link = l;
-    int e = uv_getaddrinfo(vg_loop_uv(ch->pool->loop), &r->req, on_resolved, ch->host, ch->port,
-                           &hints);
-    if (e < 0) {
-        vg_free(r);
-        return e;
-    }
-    l->resolve = r;
-    return 0;
-}
-
-static int connect_unix(struct vg_grpc_link *l)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    snprintf(a.sun_path, sizeof a.sun_path, "%s", l->channel->host);
-    int r = try_address(l, (const struct sockaddr *)&a, sizeof a);
-    if (r < 0)
-        note(l, "cannot connect", strerror(-r));
-    return r;
-}
-
-static int begin(struct vg_grpc_link *l)
-{
-    if (l->channel->port)
-        return resolve(l);
-    int r = connect_unix(l);
-    if (r < 0 && r != -ENOMEM)
-        arm(l, 0); /* told from there, never from within */
-    return r == -ENOMEM ? r : 0;
-}
+/* ---- the beginning ---- */
 
 int vg_grpc_link_new(struct vg_grpc_channel *ch, struct vg_grpc_link **ret_link)
 {
@@ -575,8 +384,8 @@ int vg_grpc_link_new(struct vg_grpc_channel *ch, struct vg_grpc_link **ret_link)
     l->fd = -1;
     vg_list_init(&l->dirty);
     vg_list_push_back(&ch->links, &l->link);
-    arm(l, ch->pool->opts.connect_ms * VG_NS_PER_MS);
-    int r = begin(l);
+    vg_grpc_link_alarm(l, ch->pool->opts.connect_ms * VG_NS_PER_MS);
+    int r = vg_grpc_link_begin(l);
     if (r < 0) {
         vg_grpc_link_kill(l, "out of memory");
         return r;

@@ -64,6 +64,17 @@ void vg_grpc_link_flush(struct vg_grpc_link *l);
 void vg_grpc_link_used(struct vg_grpc_link *l);
 void vg_grpc_link_doubt(struct vg_grpc_link *l);
 
+/* Between link.c and link_connect.c. */
+void vg_grpc_link_alarm(struct vg_grpc_link *l, uint64_t delay_ns);
+void vg_grpc_link_poll(struct vg_grpc_link *l);  /* for what it waits now */
+void vg_grpc_link_greet(struct vg_grpc_link *l); /* bytes can flow: HTTP/2 begins */
+/* Whatever it was doing, it cannot go on: its channel and its calls are told, and it is gone. */
+void vg_grpc_link_down(struct vg_grpc_link *l, const char *why);
+VG_CHECK int vg_grpc_link_begin(struct vg_grpc_link *l); /* 0, -ENOMEM */
+void vg_grpc_link_connected(struct vg_grpc_link *l);     /* or not: the socket is asked */
+void vg_grpc_link_shake(struct vg_grpc_link *l);
+void vg_grpc_link_give_up(struct vg_grpc_link *l); /* names and addresses, if any */
+
 /* ---- channel.c ---- */
 
 struct vg_grpc_channel {

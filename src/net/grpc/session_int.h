@@ -1,4 +1,4 @@
-/* session_int.h - a stream, shared by session.c (life, sending) and session_recv.c (receiving). */
+/* session_int.h - a stream, shared by session.c (life), session_send.c and session_recv.c. */
 #ifndef VG_NET_GRPC_SESSION_INT_H
 #define VG_NET_GRPC_SESSION_INT_H
 
@@ -41,6 +41,7 @@ static inline void vg_grpc_session_wake(struct vg_grpc_session *s)
 
 /* ---- session.c ---- */
 
+void vg_grpc_stream_free(struct vg_grpc_stream *s);
 enum vg_grpc_fate vg_grpc_stream_fate(const struct vg_grpc_stream *s);
 /* It cannot go on: this is its status, and it is reset. */
 void vg_grpc_stream_break(struct vg_grpc_stream *s, enum vg_grpc_code code, const char *fmt, ...)
@@ -48,6 +49,10 @@ void vg_grpc_stream_break(struct vg_grpc_stream *s, enum vg_grpc_code code, cons
 
 /* The server has said its last on it. */
 void vg_grpc_stream_answered(struct vg_grpc_stream *s);
+
+/* ---- session_send.c ---- */
+
+void vg_grpc_send_callbacks(nghttp2_session_callbacks *cb);
 
 /* ---- session_recv.c ---- */
 
