@@ -186,6 +186,15 @@ static void warn(void *arg, const char *text)
     vg_call_warn(c->call, "%s", text);
 }
 
+static void check_update(struct vg_check *c, const struct vg_at *obj, const struct vg_rules *rules,
+                         const struct vg_json *old)
+{
+    size_t before = c->errors->n;
+    rules->check_update(c, obj, old);
+    if (c->errors->n > before)
+        vg_rules_forgive(c, before, rules, old);
+}
+
 void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struct vg_json *root,
                      const struct vg_json *old)
 {
@@ -202,7 +211,7 @@ void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struc
     if (old && is_of_status(c) && rules->check_status)
         rules->check_status(&check, &at, old);
     else if (old && !is_of_status(c) && rules->check_update)
-        rules->check_update(&check, &at, old);
+        check_update(&check, &at, rules, old);
     if (e->n == 0 && !is_of_status(c) && rules->warn)
         rules->warn(&check, &at, old);
     else if (e->n == 0 && is_of_status(c) && rules->warn_status)

@@ -119,8 +119,10 @@ static void check(const struct run *r, struct vg_field_errors *e, const struct v
         r->rules->check(&c, &at);
     else if (old && is_status && r->rules->check_status)
         r->rules->check_status(&c, &at, old);
-    else if (old && !is_status && r->rules->check_update)
+    else if (old && !is_status && r->rules->check_update) {
         r->rules->check_update(&c, &at, old);
+        vg_rules_forgive(&c, 0, r->rules, old);
+    }
 }
 
 struct record {

@@ -14,6 +14,13 @@ void vg_field_errors_cut(struct vg_field_errors *e, size_t n)
     }
 }
 
+void vg_field_errors_drop(struct vg_field_errors *e, size_t i)
+{
+    e->bytes -= e->v[i].message.n + e->v[i].field.n;
+    memmove(&e->v[i], &e->v[i + 1], (e->n - i - 1) * sizeof *e->v);
+    e->n--;
+}
+
 static struct vg_cause *add(struct vg_field_errors *e)
 {
     if (vg_field_errors_is_full(e))

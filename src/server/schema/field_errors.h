@@ -36,6 +36,8 @@ static inline bool vg_field_errors_is_full(const struct vg_field_errors *e)
 }
 /* Forget those after the first n: what was found wrong may stay as it is. */
 void vg_field_errors_cut(struct vg_field_errors *e, size_t n);
+/* Forget the i-th; those after it move up. */
+void vg_field_errors_drop(struct vg_field_errors *e, size_t i);
 /* One error in general: its reason, field, what is said of it ("Invalid value"), the value as JSON
  * (without: p is NULL) and a detail (NULL: none). */
 void vg_field_note_v(struct vg_field_errors *e, const char *reason, const char *field,

@@ -1,7 +1,6 @@
 /* admission_webhooks.c - rules of webhook configurations, and of what they share with admission
  * policies: rules and match conditions.
- * Left out: whether the expressions of match conditions compile (there is no CEL here); updates
- * that keep what was wrong before rules were tightened. */
+ * Left out: whether the expressions of match conditions compile (there is no CEL here). */
 #include "admission.h"
 #include "base/buf.h"
 #include "names.h"

@@ -1,6 +1,5 @@
 /* apps.c - the rules of Deployment, ReplicaSet, DaemonSet and ControllerRevision.
- * Not here: pods that an older server took with an invalid template stay invalid at an update; the
- * annotation that asks a deployment to roll back. */
+ * Not here: the annotation that asks a deployment to roll back. */
 #include "pod.h"
 #include "rules.h"
 #include "workload.h"

@@ -1,7 +1,6 @@
 /* certificates.c - rules of certificate signing requests.
  * Left out: the request and the certificate are looked at as PEM only, not as ASN.1, and the
- * request's signature is not checked; an update may not keep what was wrong before rules were
- * tightened. */
+ * request's signature is not checked. */
 #include <errno.h>
 
 #include "base/base64.h"

@@ -1,5 +1,4 @@
-/* ingress.c - the rules of ingresses and their classes. Left out: what an update may keep because
- * older servers took it (names of secrets, backends of wildcard hosts). */
+/* ingress.c - the rules of ingresses and their classes. */
 #include "base/buf.h"
 #include "ip.h"
 #include "reference.h"
@@ -113,21 +112,41 @@ static void check_path(struct vg_check *c, const struct vg_at *at)
 
 /* ---- the whole ---- */
 
-static void check_rule(struct vg_check *c, const struct vg_at *rule)
+static void check_paths(struct vg_check *c, const struct vg_at *rule)
 {
-    struct vg_at host = vg_at(rule, "host"), http = vg_at(rule, "http"),
-                 paths = vg_at(&http, "paths");
-    struct vg_ip ip;
-    if (vg_ip_parse(vg_at_text(&host), &ip))
-        vg_bad_text(c, &host, "must be a DNS name, not an IP address");
-    if (vg_at_text(&host).n)
-        check_host(c, &host);
+    struct vg_at http = vg_at(rule, "http"), paths = vg_at(&http, "paths");
     if (!vg_at_is_set(&http))
         return;
     if (vg_at_n(&paths) == 0)
         vg_required(c, &paths, NULL);
     VG_CHECK_EACH (c, path, &paths)
         check_path(c, &path);
+}
+
+/* is_lenient: paths of wildcard hosts may be wrong. */
+static void check_rule(struct vg_check *c, const struct vg_at *rule, bool is_lenient)
+{
+    struct vg_at host = vg_at(rule, "host");
+    struct vg_ip ip;
+    if (vg_ip_parse(vg_at_text(&host), &ip))
+        vg_bad_text(c, &host, "must be a DNS name, not an IP address");
+    if (vg_at_text(&host).n)
+        check_host(c, &host);
+    if (!is_lenient || !has_star(vg_at_text(&host)))
+        check_paths(c, rule);
+}
+
+/* Older servers did not look at the paths of wildcard hosts. */
+static bool has_wrong_wildcard(struct vg_check *c, const struct vg_json *old)
+{
+    struct vg_field_errors found = {.arena = c->arena};
+    struct vg_check silent = {.errors = &found, .arena = c->arena};
+    struct vg_at rules = vg_at_root(vg_json_at_path(old, "spec.rules"));
+    VG_CHECK_EACH (&silent, rule, &rules)
+        if (has_star(vg_json_text(vg_json_get_str(rule.v, "host"))))
+            check_paths(&silent, &rule);
+    c->errors->failed |= found.failed;
+    return found.n > 0;
 }
 
 static void check_tls(struct vg_check *c, const struct vg_at *spec)
@@ -142,7 +161,7 @@ static void check_tls(struct vg_check *c, const struct vg_at *spec)
     }
 }
 
-static void check_spec(struct vg_check *c, const struct vg_at *obj)
+static void check_spec(struct vg_check *c, const struct vg_at *obj, bool is_lenient)
 {
     struct vg_at spec = vg_at(obj, "spec"), rules = vg_at(&spec, "rules");
     struct vg_at backend = vg_at(&spec, "defaultBackend"), class = vg_at(&spec, "ingressClassName");
@@ -152,7 +171,7 @@ static void check_spec(struct vg_check *c, const struct vg_at *obj)
     if (vg_at_is_set(&backend))
         check_backend(c, &backend);
     VG_CHECK_EACH (c, rule, &rules)
-        check_rule(c, &rule);
+        check_rule(c, &rule, is_lenient);
     check_tls(c, &spec);
     if (vg_at_is_set(&class))
         (void)vg_check_dns_subdomain(c, &class);
@@ -165,7 +184,7 @@ static void check_ingress(struct vg_check *c, const struct vg_at *obj)
         vg_json_get_str(vg_json_at_path(obj->v, "metadata.annotations"), CLASS_ANNOTATION);
     struct vg_at annotations = vg_at_of(obj, "annotations", NULL);
     struct vg_at at = vg_at_of(&annotations, CLASS_ANNOTATION, set);
-    check_spec(c, obj);
+    check_spec(c, obj, false);
     if (set && class && !vg_slice_eq(vg_json_text(set), vg_json_text(class)))
         vg_bad_text(c, &at, "must match `ingressClassName` when both are specified");
 }
@@ -173,8 +192,12 @@ static void check_ingress(struct vg_check *c, const struct vg_at *obj)
 static void check_ingress_update(struct vg_check *c, const struct vg_at *obj,
                                  const struct vg_json *old)
 {
-    (void)old;
-    check_spec(c, obj);
+    size_t before = c->errors->n;
+    check_spec(c, obj, false);
+    if (c->errors->n == before || !has_wrong_wildcard(c, old))
+        return;
+    vg_field_errors_cut(c->errors, before);
+    check_spec(c, obj, true);
 }
 
 static void check_ingress_status(struct vg_check *c, const struct vg_at *obj,

@@ -52,6 +52,11 @@ struct vg_rules {
     void (*warn_status)(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
 };
 
+/* After check_update: errors from the number `from` on that the stored object has too, and that the
+ * original lets stay, are dropped (ratchet.c). */
+void vg_rules_forgive(struct vg_check *c, size_t from, const struct vg_rules *rules,
+                      const struct vg_json *old);
+
 /* NULL: the kind has none. */
 const struct vg_rules *vg_rules_of(const struct vg_kind *kind);
 const struct vg_rules *vg_rules_find(struct vg_slice group, struct vg_slice kind);

@@ -1,6 +1,5 @@
 /* volume.c - the rules of persistent volumes. Sources that pods have too are checked with those.
- * Left out: what an update may keep because older servers took it, labels of nodes that were
- * renamed. */
+ * Left out: labels of nodes that were renamed. */
 #include "claim.h"
 #include "defaults.h"
 #include "go_struct.h"

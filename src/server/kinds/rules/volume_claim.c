@@ -1,6 +1,6 @@
 /* volume_claim.c - the rules of claims of volumes as objects; their spec is in claim.c. Almost
  * nothing of it changes after creation: a bound claim may grow and change its class of attributes.
- * Left out: what an update may keep because older servers took it. */
+ */
 #include "claim.h"
 #include "go_struct.h"
 #include "resources.h"
