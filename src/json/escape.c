@@ -1,5 +1,6 @@
 /* escape.c - quoting strings as Go's encoding/json does.
- * Runs of bytes that stand for themselves are found sixteen at a time and copied whole. Room for
+ * Runs of bytes that stand for themselves are found sixteen at a time and copied whole; of a short
+ * one, or of the end of a long one, the first and the last bytes are looked at together. Room for
  * the string as it is and its quotes is reserved first, so that only escapes can make the buffer
  * grow. */
 #include "escape.h"
@@ -12,6 +13,34 @@ static inline bool is_html(char c)
     return c == '<' || c == '>' || c == '&';
 }
 
+#if defined(__SSE2__)
+/* Bit i is set where byte i may need an escape. */
+static inline unsigned unsafe_mask(__m128i v)
+{
+    __m128i angle =
+        _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('<')), _mm_cmpeq_epi8(v, _mm_set1_epi8('>')));
+    __m128i amp = _mm_cmpeq_epi8(v, _mm_set1_epi8('&'));
+    return vg_json_special_mask(v) | (unsigned)_mm_movemask_epi8(_mm_or_si128(angle, amp));
+}
+
+/* 4 to 16 bytes, of which the middle may be looked at twice: do all stand for themselves? */
+static inline bool is_short_safe(const char *p, size_t n)
+{
+    uint64_t first = 0, last = 0;
+    size_t half = n >= 8 ? 8 : 4;
+    if (half == 8) {
+        memcpy(&first, p, 8);
+        memcpy(&last, p + n - 8, 8);
+    } else {
+        uint32_t a, b;
+        memcpy(&a, p, 4);
+        memcpy(&b, p + n - 4, 4);
+        first = last = (uint64_t)a << 32 | b;
+    }
+    return unsafe_mask(_mm_set_epi64x((long long)first, (long long)last)) == 0;
+}
+#endif
+
 /* The first byte that may need an escape, or end. */
 static inline const char *skip_safe(const char *p, const char *end, bool html)
 {
@@ -19,15 +48,12 @@ static inline const char *skip_safe(const char *p, const char *end, bool html)
         return vg_json_skip_plain(p, end);
 #if defined(__SSE2__)
     for (; end - p >= 16; p += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i angle = _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('<')),
-                                     _mm_cmpeq_epi8(v, _mm_set1_epi8('>')));
-        __m128i amp = _mm_cmpeq_epi8(v, _mm_set1_epi8('&'));
-        unsigned mask =
-            vg_json_special_mask(v) | (unsigned)_mm_movemask_epi8(_mm_or_si128(angle, amp));
+        unsigned mask = unsafe_mask(_mm_loadu_si128((const __m128i *)(const void *)p));
         if (mask)
             return p + __builtin_ctz(mask);
     }
+    if (end - p >= 4 && is_short_safe(p, (size_t)(end - p)))
+        return end;
 #endif
     while (p < end && vg_json_is_plain((unsigned char)*p) && !is_html(*p))
         p++;

@@ -156,7 +156,10 @@ const char *vg_json_type_name(enum vg_json_type type); /* "object", "array", ...
 struct vg_json_member *vg_json_member(const struct vg_json *obj, struct vg_slice key);
 /* Its value, or NULL. Chains: vg_json_get(vg_json_get(o, "metadata"), "name"). */
 struct vg_json *vg_json_get(const struct vg_json *obj, struct vg_slice key);
-struct vg_json *vg_json_get_str(const struct vg_json *obj, const char *key);
+static inline struct vg_json *vg_json_get_str(const struct vg_json *obj, const char *key)
+{
+    return vg_json_get(obj, vg_slice_str(key)); /* inline: most keys are literals */
+}
 /* The i-th item, or NULL when out of range or no array. */
 struct vg_json *vg_json_at(const struct vg_json *arr, size_t i);
 

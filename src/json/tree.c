@@ -20,6 +20,8 @@ struct vg_json_member *vg_json_member(const struct vg_json *obj, struct vg_slice
     if (!vg_json_is(obj, VG_JSON_OBJECT))
         return NULL;
     VG_JSON_FOREACH_MEMBER (m, obj) {
+        if (m->key_n != key.n || (key.n && m->key[0] != key.p[0]))
+            continue;
         if (vg_slice_eq(vg_json_key(m), key))
             return m;
     }
@@ -30,11 +32,6 @@ struct vg_json *vg_json_get(const struct vg_json *obj, struct vg_slice key)
 {
     struct vg_json_member *m = vg_json_member(obj, key);
     return m ? &m->value : NULL;
-}
-
-struct vg_json *vg_json_get_str(const struct vg_json *obj, const char *key)
-{
-    return vg_json_get(obj, vg_slice_str(key));
 }
 
 struct vg_json *vg_json_at(const struct vg_json *arr, size_t i)

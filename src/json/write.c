@@ -221,21 +221,26 @@ void vg_json_put_member(struct vg_json_writer *w, const char *key, struct vg_sli
 /* ---- trees ---- */
 
 /* A plain string needs no look at its bytes unless < > & matter. */
-static void put_string_node(struct vg_json_writer *w, const struct vg_json *v)
+static int append_string(struct vg_buf *out, const struct vg_json *v, unsigned flags)
 {
-    if (!(v->flags & VG_JSON_PLAIN) || (w->flags & VG_JSON_ESCAPE_HTML)) {
-        vg_json_put_string(w, vg_json_text(v));
-        return;
-    }
-    if (!before_value(w))
-        return;
-    char *at = room(w, (size_t)v->n + 2);
-    if (!at)
-        return;
+    if (!(v->flags & VG_JSON_PLAIN) || (flags & VG_JSON_ESCAPE_HTML))
+        return vg_json_append_quoted(out, vg_json_text(v), flags);
+    int r = vg_buf_reserve(out, (size_t)v->n + 2);
+    if (r < 0)
+        return r;
+    char *at = out->p + out->n;
     at[0] = '"';
     memcpy(at + 1, v->text, v->n);
     at[v->n + 1] = '"';
-    w->out->n += (size_t)v->n + 2;
+    out->n += (size_t)v->n + 2;
+    return 0;
+}
+
+static void put_string_node(struct vg_json_writer *w, const struct vg_json *v)
+{
+    if (!before_value(w))
+        return;
+    note(w, append_string(w->out, v, w->flags));
     after_value(w);
 }
 
@@ -276,10 +281,89 @@ void vg_json_put_value(struct vg_json_writer *w, const struct vg_json *v)
     note(w, r);
 }
 
+/* ---- trees without line breaks ---- */
+
+/* 64: nearly all trees are written by plain recursion; deeper ones step by step, on the heap. */
+#define COMPACT_LEVELS 64u
+
+static int compact(struct vg_buf *out, const struct vg_json *v, unsigned flags, unsigned levels);
+
+/* A brace, bracket, comma or colon. */
+static inline int mark(struct vg_buf *out, char c)
+{
+    if (VG_UNLIKELY(out->n == out->cap)) {
+        int r = vg_buf_reserve(out, 1);
+        if (r < 0)
+            return r;
+    }
+    out->p[out->n++] = c;
+    return 0;
+}
+
+static int compact_object(struct vg_buf *out, const struct vg_json *v, unsigned flags,
+                          unsigned levels)
+{
+    int r = mark(out, '{');
+    for (uint32_t i = 0; i < v->n && r == 0; i++) {
+        const struct vg_json_member *m = &v->members[i];
+        if (i > 0)
+            r = mark(out, ',');
+        if (r == 0)
+            r = vg_json_append_quoted(out, vg_json_key(m), flags);
+        if (r == 0)
+            r = mark(out, ':');
+        if (r == 0)
+            r = compact(out, &m->value, flags, levels);
+    }
+    return r < 0 ? r : mark(out, '}');
+}
+
+static int compact_array(struct vg_buf *out, const struct vg_json *v, unsigned flags,
+                         unsigned levels)
+{
+    int r = mark(out, '[');
+    for (uint32_t i = 0; i < v->n && r == 0; i++) {
+        if (i > 0)
+            r = mark(out, ',');
+        if (r == 0)
+            r = compact(out, &v->items[i], flags, levels);
+    }
+    return r < 0 ? r : mark(out, ']');
+}
+
+/* VIGIL_E_JSON_DEPTH: it has more levels than that. */
+static int compact(struct vg_buf *out, const struct vg_json *v, unsigned flags, unsigned levels)
+{
+    switch ((enum vg_json_type)v->type) {
+    case VG_JSON_OBJECT:
+        return levels ? compact_object(out, v, flags, levels - 1) : VIGIL_E_JSON_DEPTH;
+    case VG_JSON_ARRAY:
+        return levels ? compact_array(out, v, flags, levels - 1) : VIGIL_E_JSON_DEPTH;
+    case VG_JSON_STRING:
+        return append_string(out, v, flags);
+    case VG_JSON_NUMBER:
+        return vg_buf_append_slice(out, vg_json_text(v));
+    case VG_JSON_BOOL:
+        return v->flags & VG_JSON_TRUE ? vg_buf_append(out, "true", 4)
+                                       : vg_buf_append(out, "false", 5);
+    case VG_JSON_NULL:
+        break;
+    }
+    return vg_buf_append(out, "null", 4);
+}
+
 int vg_json_write(struct vg_buf *out, const struct vg_json *v, unsigned flags)
 {
     struct vg_json_writer w;
     size_t before = out->n;
+    if (!(flags & VG_JSON_INDENT)) {
+        int err = compact(out, v, flags, COMPACT_LEVELS);
+        if (err == 0)
+            return 0;
+        out->n = before;
+        if (err != VIGIL_E_JSON_DEPTH)
+            return err;
+    }
     vg_json_writer_init(&w, out, flags);
     vg_json_put_value(&w, v);
     int r = vg_json_writer_end(&w);

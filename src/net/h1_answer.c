@@ -39,33 +39,75 @@ static const struct {
     {505, "HTTP/1.1 505 HTTP Version Not Supported\r\n"},
 };
 
-static int put(struct vg_outq *q, struct vg_slice s)
+/* Lines are gathered and go to the queue together. */
+struct gathered {
+    struct vg_outq *q;
+    int err;
+    size_t n;
+    char text[512]; /* an answer's head without warnings */
+};
+
+static void flush(struct gathered *g)
 {
-    return vg_outq_copy(q, s.p, s.n);
+    if (g->err == 0)
+        g->err = vg_outq_copy(g->q, g->text, g->n);
+    g->n = 0;
 }
 
-static int put_status(struct vg_outq *q, int status)
+static void put(struct gathered *g, struct vg_slice s)
+{
+    if (s.n > sizeof g->text - g->n)
+        flush(g);
+    if (s.n > sizeof g->text) {
+        if (g->err == 0)
+            g->err = vg_outq_copy(g->q, s.p, s.n);
+    } else if (s.n) {
+        memcpy(g->text + g->n, s.p, s.n);
+        g->n += s.n;
+    }
+}
+
+static void put_status(struct gathered *g, int status)
 {
     for (size_t i = 0; i < VG_ARRAY_LEN(lines); i++)
-        if (lines[i].status == status)
-            return put(q, vg_slice_str(lines[i].line));
+        if (lines[i].status == status) {
+            put(g, vg_slice_str(lines[i].line));
+            return;
+        }
     char line[64];
     int n = snprintf(line, sizeof line, "HTTP/1.1 %03d Status\r\n", status);
-    return vg_outq_copy(q, line, (size_t)n);
+    put(g, vg_slice(line, (size_t)n));
 }
 
 /* A value that could begin a line of its own is left out: it may carry what a peer sent. */
 static bool is_one_line(struct vg_slice s)
 {
-    return !memchr(s.p, '\r', s.n) && !memchr(s.p, '\n', s.n) && !memchr(s.p, 0, s.n);
+    for (size_t i = 0; i < s.n; i++)
+        if (VG_UNLIKELY(s.p[i] == '\r' || s.p[i] == '\n' || s.p[i] == 0))
+            return false;
+    return true;
 }
 
-static int put_field(struct vg_outq *q, struct vg_slice name, struct vg_slice value)
+static void put_field(struct gathered *g, struct vg_slice name, struct vg_slice value)
 {
-    if ((name.n && !is_one_line(name)) || (value.n && !is_one_line(value)))
-        return 0;
-    struct vg_slice v[] = {name, VG_SLICE_LIT(": "), value, VG_SLICE_LIT("\r\n")};
-    return vg_outq_put(q, v, VG_ARRAY_LEN(v), NULL);
+    if (!is_one_line(name) || !is_one_line(value))
+        return;
+    put(g, name);
+    put(g, VG_SLICE_LIT(": "));
+    put(g, value);
+    put(g, VG_SLICE_LIT("\r\n"));
+}
+
+static void put_length(struct gathered *g, uint64_t n)
+{
+    char text[24], *p = text + sizeof text;
+    *--p = '\n';
+    *--p = '\r';
+    do
+        *--p = (char)('0' + n % 10);
+    while (n /= 10);
+    put(g, VG_SLICE_LIT("Content-Length: "));
+    put(g, vg_slice(p, (size_t)(text + sizeof text - p)));
 }
 
 /* Can another request follow on this connection? */
@@ -82,25 +124,19 @@ static void decide_keep_alive(struct vg_h1 *h)
         h->is_keep_alive = false; /* the end of the connection is the end of the body */
 }
 
-static int put_framing(struct vg_h1 *h, const struct vg_http_head *head)
+static void put_framing(struct gathered *g, const struct vg_h1 *h, const struct vg_http_head *head)
 {
-    struct vg_outq *q = &h->codec.conn->out;
-    char text[64];
-    int r = 0;
     if (h->is_chunked)
-        r = put(q, VG_SLICE_LIT("Transfer-Encoding: chunked\r\n"));
+        put(g, VG_SLICE_LIT("Transfer-Encoding: chunked\r\n"));
     else if (head->length != VG_HTTP_STREAMED && head->status >= 200 && head->status != 204 &&
-             (head->status != 304 || head->length)) {
-        int n = snprintf(text, sizeof text, "Content-Length: %llu\r\n",
-                         (unsigned long long)head->length);
-        r = vg_outq_copy(q, text, (size_t)n);
-    }
+             (head->status != 304 || head->length))
+        put_length(g, head->length);
     bool is_1_0 = vg_http_request(&h->x)->carrier == VG_HTTP_1_0;
-    if (r == 0 && !h->is_keep_alive)
-        r = put(q, VG_SLICE_LIT("Connection: close\r\n"));
-    else if (r == 0 && is_1_0)
-        r = put(q, VG_SLICE_LIT("Connection: keep-alive\r\n"));
-    return r == 0 ? put(q, VG_SLICE_LIT("\r\n")) : r;
+    if (!h->is_keep_alive)
+        put(g, VG_SLICE_LIT("Connection: close\r\n"));
+    else if (is_1_0)
+        put(g, VG_SLICE_LIT("Connection: keep-alive\r\n"));
+    put(g, VG_SLICE_LIT("\r\n"));
 }
 
 static int respond(struct vg_http_exchange *x, const struct vg_http_head *head)
@@ -111,15 +147,18 @@ static int respond(struct vg_http_exchange *x, const struct vg_http_head *head)
     bool is_1_0 = vg_http_request(x)->carrier == VG_HTTP_1_0;
     h->is_chunked = head->length == VG_HTTP_STREAMED && !is_1_0 && !x->has_no_body;
     decide_keep_alive(h);
-    int r = put_status(q, head->status);
-    if (r == 0)
-        r = put_field(q, VG_SLICE_LIT("Date"), vg_net_date(x->conn->server));
-    for (size_t i = 0; r == 0 && i < head->n_fields; i++)
-        r = put_field(q, head->fields[i].name, head->fields[i].value);
-    if (r == 0)
-        r = put_framing(h, head);
+    struct gathered g;
+    g.q = q;
+    g.err = 0;
+    g.n = 0;
+    put_status(&g, head->status);
+    put_field(&g, VG_SLICE_LIT("Date"), vg_net_date(x->conn->server));
+    for (size_t i = 0; i < head->n_fields; i++)
+        put_field(&g, head->fields[i].name, head->fields[i].value);
+    put_framing(&g, h, head);
+    flush(&g);
     vg_exchange_queued(x, q->n - before);
-    return r;
+    return g.err;
 }
 
 static int put_chunk(struct vg_outq *q, const struct vg_slice *v, size_t n,
@@ -195,7 +234,7 @@ int vg_h1_say_continue(struct vg_h1 *h)
     h->wants_continue = false;
     vg_exchange_queued(&h->x, text.n);
     vg_conn_dirty(h->codec.conn);
-    int r = put(&h->codec.conn->out, text);
+    int r = vg_outq_copy(&h->codec.conn->out, text.p, text.n);
     if (r < 0)
         vg_conn_close(h->codec.conn, r); /* H2 does not hold */
     return r;

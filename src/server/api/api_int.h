@@ -27,6 +27,8 @@ struct vg_api_loop {
     struct vg_loop *loop;
     struct vg_cache_port *port;
     struct vg_rng rng;
+    uint8_t random[512];            /* of uids: the kernel is asked for many at once */
+    size_t n_random;                /* left */
     struct vg_json_scratch scratch; /* of parses, kept */
     struct vg_arena trial;          /* of a write's try, kept (commit.c) */
     struct vg_obj_sealed sealed;    /* of writes, kept */

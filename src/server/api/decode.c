@@ -127,9 +127,10 @@ int vg_body_type_meta(const struct vg_json *root, struct vg_slice *ret_kind,
 
 struct vg_body_type vg_body_type_of(const struct vg_target *t)
 {
-    struct vg_body_type type = {t->kind->group, t->kind->version, t->kind->kind, false};
+    struct vg_body_type type = {t->kind->group, t->kind->version, t->kind->kind, false, t->kind};
     if (!t->sub)
         return type;
+    type.row = NULL;
     type.kind = t->sub->kind;
     if (t->sub->version) {
         type.group = t->sub->group ? t->sub->group : "";
@@ -208,6 +209,8 @@ static int set_type(struct vg_arena *a, struct vg_json *root, const struct vg_bo
 
 static const struct vg_kind *kind_of(const struct vg_body_type *type)
 {
+    if (type->row)
+        return type->row;
     return vg_kind_find_kind(vg_slice_str(type->group), vg_slice_str(type->version),
                              vg_slice_str(type->kind));
 }

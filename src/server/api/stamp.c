@@ -233,12 +233,26 @@ int vg_change_load(struct vg_change *c, struct vg_body *ret_cur)
 
 /* ---- new objects ---- */
 
-static int make_uid(struct vg_arena *a, struct vg_slice *ret)
+/* 16 bytes that nobody had before. */
+static int take_random(struct vg_api_loop *l, unsigned char b[16])
+{
+    if (l->n_random == 0) {
+        int err = vg_random_bytes(l->random, sizeof l->random);
+        if (err < 0)
+            return err;
+        l->n_random = sizeof l->random;
+    }
+    l->n_random -= 16;
+    memcpy(b, l->random + l->n_random, 16);
+    return 0;
+}
+
+static int make_uid(struct vg_change *c, struct vg_slice *ret)
 {
     static const char hex[] = "0123456789abcdef";
     unsigned char b[16];
     char text[36];
-    int err = vg_random_bytes(b, sizeof b);
+    int err = take_random(c->call->loop, b);
     if (err < 0)
         return err;
     b[6] = (unsigned char)(0x40 | (b[6] & 0x0f)); /* version 4 */
@@ -249,7 +263,7 @@ static int make_uid(struct vg_arena *a, struct vg_slice *ret)
         text[at++] = hex[b[i] >> 4];
         text[at++] = hex[b[i] & 15];
     }
-    return vg_arena_keep(a, vg_slice(text, sizeof text), ret);
+    return vg_arena_keep(&c->scratch, vg_slice(text, sizeof text), ret);
 }
 
 int vg_stamp_time(struct vg_change *c, int64_t plus_s, struct vg_slice *ret)
@@ -286,7 +300,7 @@ static int stamp_meta(struct vg_change *c, struct vg_meta *m)
     int err = vg_stamp_time(c, 0, &m->created);
     if (err == 0 && c->kind->finalizer && !vg_meta_has_finalizer(m, c->kind->finalizer))
         err = add_finalizer(&c->scratch, m, c->kind->finalizer);
-    return err < 0 ? err : make_uid(&c->scratch, &m->uid);
+    return err < 0 ? err : make_uid(c, &m->uid);
 }
 
 int vg_stamp_last(struct vg_arena *a, struct vg_json *root, const char *name,

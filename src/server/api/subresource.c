@@ -208,7 +208,7 @@ static int begin_binding(struct binding *w, struct vg_api_status *ret)
 {
     struct vg_api_call *call = w->change.call;
     const struct vg_target *t = call->ask->target;
-    struct vg_body_type type = {"", "v1", "Binding", false};
+    struct vg_body_type type = {"", "v1", "Binding", false, NULL};
     struct vg_write_opts opts;
     int err = vg_write_opts_read(call, "CreateOptions", &opts, ret);
     if (err == 0)

@@ -48,7 +48,8 @@ VG_CHECK int vg_delete_opts_of(struct vg_api_call *call, const struct vg_json *r
 
 struct vg_body_type {
     const char *group, *version, *kind;
-    bool is_map; /* made by a strategic patch: refused in other words */
+    bool is_map;               /* made by a strategic patch: refused in other words */
+    const struct vg_kind *row; /* its kind; NULL: to be looked for, or none */
 };
 /* Of a kind or its subresource. */
 struct vg_body_type vg_body_type_of(const struct vg_target *t);

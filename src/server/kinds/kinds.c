@@ -45,12 +45,30 @@ const struct vg_kind *vg_kinds_of(struct vg_slice group, struct vg_slice version
     return end > first ? &vg_kind_rows[first] : NULL;
 }
 
+static bool is_row(const struct vg_kind *kind, struct vg_slice group, struct vg_slice version,
+                   struct vg_slice resource)
+{
+    return vg_slice_eq(vg_slice_str(kind->resource), resource) &&
+           vg_slice_eq(vg_slice_str(kind->group), group) &&
+           vg_slice_eq(vg_slice_str(kind->version), version);
+}
+
+/* Most requests of a thread are for a few kinds: each remembers what it found last, by a hash of
+ * the name. */
 const struct vg_kind *vg_kind_find(struct vg_slice group, struct vg_slice version,
                                    struct vg_slice resource)
 {
+    static _Thread_local const struct vg_kind *recent[16];
+    if (resource.n == 0)
+        return NULL;
+    unsigned slot = ((unsigned)resource.n + (unsigned char)resource.p[0]) % VG_ARRAY_LEN(recent);
+    if (recent[slot] && is_row(recent[slot], group, version, resource))
+        return recent[slot];
     size_t i = lower_bound(group, version, resource);
-    bool is_found = i < vg_kind_rows_n && compare(&vg_kind_rows[i], group, version, resource) == 0;
-    return is_found ? &vg_kind_rows[i] : NULL;
+    if (i == vg_kind_rows_n || !is_row(&vg_kind_rows[i], group, version, resource))
+        return NULL;
+    recent[slot] = &vg_kind_rows[i];
+    return recent[slot];
 }
 
 const struct vg_kind *vg_kind_find_kind(struct vg_slice group, struct vg_slice version,

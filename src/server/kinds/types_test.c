@@ -57,6 +57,17 @@ static void expect_same(const char *path, struct vg_slice got, struct vg_slice w
              VG_SLICE_ARG(vg_slice(want.p + from, VG_MIN(want.n - from, (size_t)160))));
 }
 
+/* What is arranged already is shared, and the text is the same. */
+static void expect_alike(struct vg_arena *a, const struct vg_schema_type *type,
+                         const struct vg_json *root, struct vg_slice want)
+{
+    VG_AUTO(buf) out = {0};
+    struct vg_json alike;
+    assert_int_equal(vg_schema_arrange_like(a, type, root, NULL, &alike), 0);
+    assert_int_equal(vg_json_write(&out, &alike, VG_JSON_ESCAPE_HTML), 0);
+    expect_same("arranged", vg_buf_slice(&out), want);
+}
+
 static size_t check_file(const char *path, const struct vg_schema_type *type)
 {
     VG_AUTO(buf) text = {0};
@@ -79,6 +90,8 @@ static size_t check_file(const char *path, const struct vg_schema_type *type)
     assert_int_equal(vg_schema_arrange(&arena, type, root, &arranged), 0);
     assert_int_equal(vg_json_write(&out, &arranged, VG_JSON_ESCAPE_HTML), 0);
     expect_same(path, vg_buf_slice(&out), vg_buf_slice(&text));
+    expect_alike(&arena, type, root, vg_buf_slice(&text));
+    expect_alike(&arena, type, &arranged, vg_buf_slice(&text));
     return 1;
 }
 
@@ -114,6 +127,39 @@ static void test_recorded_objects_are_printed_as_they_were(void **state)
     closedir(kinds);
     printf("%zu objects\n", n);
     assert_true(n > 100);
+}
+
+/* A rule adds to what was arranged: a member at the end, an empty one, one that was out of place in
+ * what it holds. */
+static void test_what_was_added_is_put_in_its_place(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"p\"},\"spec\":{"
+        "\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"resources\":{}}],\"nodeName\":\"n\"},"
+        "\"status\":{}}";
+    static const char want[] =
+        "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"p\"},\"spec\":{"
+        "\"volumes\":[{\"name\":\"v\"}],\"containers\":[{\"name\":\"c\",\"image\":\"i\","
+        "\"workingDir\":\"/\",\"resources\":{}}],\"nodeName\":\"n\"},\"status\":{}}";
+    VG_AUTO(arena) a = {0};
+    struct vg_json *root, arranged, *volume, list = vg_json_array();
+    const struct vg_schema_type *type = type_of_folder("core_v1_Pod");
+    assert_int_equal(vg_json_parse(&a, vg_slice_str(text), NULL, &root, NULL), 0);
+    assert_int_equal(vg_schema_decode(&a, type, root, NULL, NULL), 0);
+    assert_int_equal(vg_schema_arrange(&a, type, root, &arranged), 0);
+    expect_alike(&a, type, &arranged, vg_slice_str(text));
+
+    struct vg_json *spec = vg_json_get_str(&arranged, "spec");
+    struct vg_json *container = vg_json_at(vg_json_get_str(spec, "containers"), 0);
+    assert_int_equal(vg_json_parse(&a, VG_SLICE_LIT("{\"name\":\"v\"}"), NULL, &volume, NULL), 0);
+    assert_int_equal(vg_json_array_push(&a, &list, *volume), 0);
+    assert_int_equal(vg_json_object_set(&a, spec, VG_SLICE_LIT("volumes"), list), 0);
+    assert_int_equal(vg_json_object_set(&a, spec, VG_SLICE_LIT("tolerations"), vg_json_array()), 0);
+    assert_int_equal(vg_json_object_set(&a, container, VG_SLICE_LIT("workingDir"),
+                                        vg_json_string_ref(VG_SLICE_LIT("/"))),
+                     0);
+    expect_alike(&a, type, &arranged, vg_slice_str(want));
 }
 
 /* ---- refusals ---- */
@@ -197,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recorded_objects_are_printed_as_they_were),
+        cmocka_unit_test(test_what_was_added_is_put_in_its_place),
         cmocka_unit_test(test_wrong_types_are_refused_in_the_recorded_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

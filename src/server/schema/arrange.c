@@ -10,8 +10,14 @@
 /* Fields of a type, one bit each; tools/schema refuses more. */
 #define FIELDS_MAX 64u
 
-static int arrange_type(struct vg_arena *a, const struct vg_schema_type *type,
+struct arranging {
+    struct vg_arena *arena;
+    bool may_share; /* what is arranged already: for who reads and changes nothing */
+};
+
+static int arrange_type(const struct arranging *x, const struct vg_schema_type *type,
                         const struct vg_json *v, struct vg_json *ret);
+static bool is_arranged_type(const struct vg_schema_type *type, const struct vg_json *v);
 
 static bool is_zero_number(const struct vg_json *v)
 {
@@ -95,19 +101,19 @@ static bool is_sorted(const struct vg_json *v)
 
 /* A copy of a list or map whose items have no inside: who sets something in an arranged tree must
  * not reach into the one that it comes from. */
-static int copy_items(struct vg_arena *a, const struct vg_json *v, struct vg_json *ret)
+static int copy_items(const struct arranging *x, const struct vg_json *v, struct vg_json *ret)
 {
     *ret = (struct vg_json){.type = v->type, .n = v->n};
     if (v->n == 0)
         return 0;
     if (v->type == VG_JSON_ARRAY) {
-        ret->items = vg_arena_array(a, struct vg_json, v->n);
+        ret->items = vg_arena_array(x->arena, struct vg_json, v->n);
         if (!ret->items)
             return -ENOMEM;
         memcpy(ret->items, v->items, v->n * sizeof *v->items);
         return 0;
     }
-    ret->members = vg_arena_array(a, struct vg_json_member, v->n);
+    ret->members = vg_arena_array(x->arena, struct vg_json_member, v->n);
     if (!ret->members)
         return -ENOMEM;
     memcpy(ret->members, v->members, v->n * sizeof *v->members);
@@ -115,44 +121,44 @@ static int copy_items(struct vg_arena *a, const struct vg_json *v, struct vg_jso
 }
 
 /* One value; what has no inside is shared with the tree it comes from. */
-static int arrange_value(struct vg_arena *a, const struct vg_schema_field *f,
+static int arrange_value(const struct arranging *x, const struct vg_schema_field *f,
                          const struct vg_json *v, struct vg_json *ret)
 {
     *ret = *v;
     if (f->type && v->type == VG_JSON_OBJECT)
-        return arrange_type(a, f->type, v, ret);
+        return arrange_type(x, f->type, v, ret);
     bool is_opaque = f->value >= VG_SCHEMA_RAW && f->value <= VG_SCHEMA_FIELDS;
     if (v->type != VG_JSON_ARRAY || is_opaque)
         return 0;
-    int err = copy_items(a, v, ret);
+    int err = copy_items(x, v, ret);
     for (uint32_t i = 0; f->value == VG_SCHEMA_OR_ARRAY && i < v->n && err == 0; i++)
         if (v->items[i].type == VG_JSON_OBJECT)
-            err = arrange_type(a, f->type, &v->items[i], &ret->items[i]);
+            err = arrange_type(x, f->type, &v->items[i], &ret->items[i]);
     return err;
 }
 
-static int arrange_list(struct vg_arena *a, const struct vg_schema_field *f,
+static int arrange_list(const struct arranging *x, const struct vg_schema_field *f,
                         const struct vg_json *v, struct vg_json *ret)
 {
-    int err = copy_items(a, v, ret);
+    int err = copy_items(x, v, ret);
     for (uint32_t i = 0; f->type && i < v->n && err == 0; i++)
-        err = arrange_value(a, f, &v->items[i], &ret->items[i]);
+        err = arrange_value(x, f, &v->items[i], &ret->items[i]);
     return err;
 }
 
-static int arrange_map(struct vg_arena *a, const struct vg_schema_field *f, const struct vg_json *v,
-                       struct vg_json *ret)
+static int arrange_map(const struct arranging *x, const struct vg_schema_field *f,
+                       const struct vg_json *v, struct vg_json *ret)
 {
-    int err = copy_items(a, v, ret);
+    int err = copy_items(x, v, ret);
     bool has_inside = f->type || f->value == VG_SCHEMA_STRINGS;
     for (uint32_t i = 0; has_inside && i < v->n && err == 0; i++)
-        err = arrange_value(a, f, &v->members[i].value, &ret->members[i].value);
+        err = arrange_value(x, f, &v->members[i].value, &ret->members[i].value);
     if (err == 0 && !is_sorted(ret))
         qsort(ret->members, ret->n, sizeof *ret->members, by_key);
     return err;
 }
 
-static int arrange_field(struct vg_arena *a, const struct vg_schema_field *f,
+static int arrange_field(const struct arranging *x, const struct vg_schema_field *f,
                          const struct vg_json *v, struct vg_json *ret)
 {
     bool is_list = f->shape == VG_SCHEMA_LIST, is_map = f->shape == VG_SCHEMA_MAP;
@@ -160,9 +166,22 @@ static int arrange_field(struct vg_arena *a, const struct vg_schema_field *f,
         *ret = *v;
         return 0;
     }
-    return is_list  ? arrange_list(a, f, v, ret)
-           : is_map ? arrange_map(a, f, v, ret)
-                    : arrange_value(a, f, v, ret);
+    return is_list  ? arrange_list(x, f, v, ret)
+           : is_map ? arrange_map(x, f, v, ret)
+                    : arrange_value(x, f, v, ret);
+}
+
+/* The field of a member. Keys of what was decoded are the table's own, mostly in its order: so it
+ * is looked for by its address from *at on, which then moves behind it. NULL: unknown. */
+static const struct vg_schema_field *field_of(const struct vg_schema_type *type,
+                                              const struct vg_json_member *m, unsigned *at)
+{
+    for (unsigned i = *at; i < type->n; i++)
+        if (type->fields[i].name == m->key) {
+            *at = i + 1;
+            return &type->fields[i];
+        }
+    return vg_schema_field(type, vg_json_key(m));
 }
 
 /* Where the fields of a type are among the members; bit i: found[i] is one. */
@@ -170,8 +189,9 @@ static uint64_t find_members(const struct vg_schema_type *type, const struct vg_
                              const struct vg_json **found)
 {
     uint64_t mask = 0;
+    unsigned at = 0;
     VG_JSON_FOREACH_MEMBER (m, v) {
-        const struct vg_schema_field *f = vg_schema_field(type, vg_json_key(m));
+        const struct vg_schema_field *f = field_of(type, m, &at);
         if (!f || m->value.type == VG_JSON_NULL)
             continue;
         found[f - type->fields] = &m->value;
@@ -189,10 +209,62 @@ static const struct vg_json *printed(const struct vg_schema_field *f, const stru
     return vg_schema_zero(f, room) ? room : NULL;
 }
 
-static int arrange_type(struct vg_arena *a, const struct vg_schema_type *type,
-                        const struct vg_json *v, struct vg_json *ret)
+/* ---- what is arranged already ---- */
+
+static bool is_arranged_value(const struct vg_schema_field *f, const struct vg_json *v)
 {
-    return vg_schema_arrange_like(a, type, v, NULL, ret);
+    if (f->type && v->type == VG_JSON_OBJECT)
+        return is_arranged_type(f->type, v);
+    bool is_done = true;
+    for (uint32_t i = 0; f->value == VG_SCHEMA_OR_ARRAY && v->type == VG_JSON_ARRAY && i < v->n;
+         i++)
+        is_done = is_done && is_arranged_value(f, &v->items[i]);
+    return is_done;
+}
+
+static bool is_arranged_field(const struct vg_schema_field *f, const struct vg_json *v)
+{
+    bool is_done = true;
+    if (f->shape == VG_SCHEMA_ONE)
+        return is_arranged_value(f, v);
+    if (v->type != (f->shape == VG_SCHEMA_LIST ? VG_JSON_ARRAY : VG_JSON_OBJECT))
+        return false;
+    for (uint32_t i = 0; f->type && i < v->n && is_done; i++)
+        is_done =
+            is_arranged_value(f, v->type == VG_JSON_ARRAY ? &v->items[i] : &v->members[i].value);
+    return is_done && (v->type == VG_JSON_ARRAY || is_sorted(v));
+}
+
+/* Are its members the table's own and in its order? *ret_mask: which. */
+static bool is_in_order(const struct vg_schema_type *type, const struct vg_json *v,
+                        uint64_t *ret_mask)
+{
+    unsigned at = 0;
+    *ret_mask = 0;
+    VG_JSON_FOREACH_MEMBER (m, v) {
+        while (at < type->n && type->fields[at].name != m->key)
+            at++;
+        if (at == type->n || m->value.type == VG_JSON_NULL)
+            return false;
+        *ret_mask |= UINT64_C(1) << at++;
+    }
+    return true;
+}
+
+/* In order, nothing is empty, and nothing that is always shown is missing; so is what it holds.
+ * False may be said of what is arranged, too. */
+static bool is_arranged_type(const struct vg_schema_type *type, const struct vg_json *v)
+{
+    uint64_t mask;
+    if (!is_in_order(type, v, &mask) || type->shown & ~mask)
+        return false;
+    for (uint32_t i = 0; i < v->n; i++, mask &= mask - 1) {
+        const struct vg_schema_field *f = &type->fields[__builtin_ctzll(mask)];
+        const struct vg_json *value = &v->members[i].value;
+        if (is_empty(f, value) || !is_arranged_field(f, value))
+            return false;
+    }
+    return true;
 }
 
 /* 1: the member is as it was, and taken from there. */
@@ -205,7 +277,7 @@ static int take_old(const struct vg_json *v, const struct vg_json *old, struct v
     return same;
 }
 
-int vg_schema_arrange_like(struct vg_arena *a, const struct vg_schema_type *type,
+static int arrange_members(const struct arranging *x, const struct vg_schema_type *type,
                            const struct vg_json *root, const struct vg_json *old,
                            struct vg_json *ret)
 {
@@ -213,7 +285,7 @@ int vg_schema_arrange_like(struct vg_arena *a, const struct vg_schema_type *type
     uint64_t given = find_members(type, root, found), mask = given | type->shown;
     /* Room for these alone: a body can have a million objects of a type of many fields. */
     struct vg_json_member *out =
-        vg_arena_array(a, struct vg_json_member, (size_t)__builtin_popcountll(mask) + 1);
+        vg_arena_array(x->arena, struct vg_json_member, (size_t)__builtin_popcountll(mask) + 1);
     if (!out)
         return -ENOMEM;
     uint32_t n = 0;
@@ -228,7 +300,7 @@ int vg_schema_arrange_like(struct vg_arena *a, const struct vg_schema_type *type
         *m = (struct vg_json_member){.key = f->name, .key_n = f->name_n};
         int r = take_old(v, old, m);
         if (r == 0) {
-            r = arrange_field(a, f, v, &m->value);
+            r = arrange_field(x, f, v, &m->value);
             m->value.begin = m->value.end = 0;
         }
         if (r < 0)
@@ -238,8 +310,27 @@ int vg_schema_arrange_like(struct vg_arena *a, const struct vg_schema_type *type
     return 0;
 }
 
+static int arrange_type(const struct arranging *x, const struct vg_schema_type *type,
+                        const struct vg_json *v, struct vg_json *ret)
+{
+    if (x->may_share && is_arranged_type(type, v)) {
+        *ret = *v;
+        return 0;
+    }
+    return arrange_members(x, type, v, NULL, ret);
+}
+
 int vg_schema_arrange(struct vg_arena *a, const struct vg_schema_type *type,
                       const struct vg_json *root, struct vg_json *ret)
 {
-    return arrange_type(a, type, root, ret);
+    struct arranging x = {.arena = a};
+    return arrange_type(&x, type, root, ret);
+}
+
+int vg_schema_arrange_like(struct vg_arena *a, const struct vg_schema_type *type,
+                           const struct vg_json *root, const struct vg_json *old,
+                           struct vg_json *ret)
+{
+    struct arranging x = {a, .may_share = true};
+    return arrange_members(&x, type, root, old, ret);
 }

@@ -411,6 +411,7 @@ static int decode_type(struct decoder *d, const struct frame *up, const struct v
         if (f.field && m->value.type != VG_JSON_NULL) {
             err = decode_field(d, &f, &m->value);
             stays = m->value.type != VG_JSON_NULL;
+            m->key = f.field->name; /* the table's own, by which it is found again */
         } else if (!f.field) {
             err = note_unknown(d, up, vg_json_key(m));
         }

@@ -32,9 +32,9 @@ VG_CHECK int vg_schema_decode_map(struct vg_arena *a, const struct vg_schema_typ
  * 0, -ENOMEM. */
 VG_CHECK int vg_schema_arrange(struct vg_arena *a, const struct vg_schema_type *type,
                                const struct vg_json *root, struct vg_json *ret);
-/* The same where much is as it was: members of the outermost level that equal those of `old`, which
- * was arranged, are taken from there, with their offsets in its source; all others have none. 0,
- * -ENOMEM. */
+/* The same to be written and not changed: members of the outermost level that equal those of `old`,
+ * which was arranged, are taken from there, with their offsets in its source; all others have none.
+ * What is arranged already is shared with root. 0, -ENOMEM. */
 VG_CHECK int vg_schema_arrange_like(struct vg_arena *a, const struct vg_schema_type *type,
                                     const struct vg_json *root, const struct vg_json *old,
                                     struct vg_json *ret);

@@ -8,14 +8,16 @@
 #include "base/map.h"
 #include "check.h"
 
-#define VG_NAMES_FEW 16u
+/* 64: the variables of a container, say; a byte of each tells most of them apart. */
+#define VG_NAMES_FEW 64u
 
 struct vg_names {
+    uint8_t tags[VG_NAMES_FEW];
     struct {
         struct vg_slice text;
         const struct vg_json *v;
     } few[VG_NAMES_FEW];
-    uint32_t n; /* in few; when it is full, all are in many too */
+    uint32_t n; /* in few; when it is full, others are in many */
     struct vg_map many;
 };
 
