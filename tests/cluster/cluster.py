@@ -25,6 +25,7 @@ from load import NS, PATH, SHARED, Notes, Reader, Watcher, Write, Writer, body
 from servers import server_of
 from stream import Client
 from truth import Truth, brief
+import vigild
 
 PREFIX = f"/registry/configmaps/{NS}/"
 
@@ -36,7 +37,10 @@ class Scene:
         self.seed, self.rng, self.options = seed, random.Random(seed), options
         self.dir = tempfile.mkdtemp(prefix="vigil-cluster-")
         self.notes, self.servers, self.workers, self.watchers = Notes(), [], [], []
-        self.cluster = Cluster(self.dir, options.etcd, options.is_private, options.slow_disk)
+        self.cluster = None
+
+    def start(self):
+        self.cluster = Cluster(self.dir, self.options.etcd, self.options.is_private, self.options.slow_disk)
         self.start_servers()
 
     def start_servers(self):
@@ -122,7 +126,8 @@ class Scene:
         for s in self.servers:
             if s.alive():
                 s.kill()
-        self.cluster.close()
+        if self.cluster:
+            self.cluster.close()
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
@@ -255,6 +260,7 @@ def run(seed, options):
     print(f"VG_SEED={seed}", flush=True)
     scene = Scene(seed, options)
     try:
+        scene.start()
         print(f"  etcd {scene.cluster.version()}, {' and '.join(s.kind for s in scene.servers)}", flush=True)
         scene.begin()
         scene.progress()
@@ -271,7 +277,7 @@ def run(seed, options):
         if not problems:
             for s in scene.servers:
                 s.close()
-    except Failed as e:
+    except (Failed, vigild.Failed) as e:
         problems = [str(e)]
         for w in scene.notes.writes[-5:]:
             print(f"  last: {w}")
@@ -279,7 +285,7 @@ def run(seed, options):
         if sys.exc_info()[0] or problems:
             for s in scene.servers:
                 print(f"--- {s.name}\n{s.stderr()[-3000:]}")
-            print(scene.cluster.logs(1500))
+            print(scene.cluster.logs(1500) if scene.cluster else "")
         scene.close()
     for p in problems[:20]:
         print("  " + brief(p)[:1500])

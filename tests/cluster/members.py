@@ -45,6 +45,11 @@ def b64(data):
 
 # ---- the network ----
 
+def end_in_order(*_):
+    """For SIGTERM: whoever has something to end does so."""
+    sys.exit(1)
+
+
 def run_ok(*args):
     return subprocess.run(args, capture_output=True, check=False).returncode == 0
 
@@ -57,6 +62,7 @@ def ip(*args, inside=None):
 def enter_private_network():
     """Start this script again inside a network namespace of its own, unless that was done or cannot be.
     True: we are in one."""
+    signal.signal(signal.SIGTERM, end_in_order)
     if os.environ.get("VG_PRIVATE_NET"):
         ip("link", "set", "lo", "up")
         for bridge, net in (("clients", CLIENT_NET), ("peers", PEER_NET)):
@@ -79,7 +85,8 @@ class Link:
 
     def __init__(self, number):
         self.number = number
-        self.holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+        self.holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         own = os.readlink("/proc/self/ns/net")
         wait_for("a namespace", lambda: os.readlink(f"/proc/{self.holder.pid}/ns/net") != own)
         for bridge, net, name in (("clients", CLIENT_NET, "c"), ("peers", PEER_NET, "p")):
@@ -229,11 +236,15 @@ class Cluster:
         self.dir, self.binary, self.is_private, self.slow_disk = directory, binary, is_private, slow_disk
         self.flags = list(flags)
         self.members = []
-        for i in range(members):
-            self.members.append(Member(self, i))
-        for m in self.members:
-            m.start()
-        self.wait_healthy()
+        try:
+            for i in range(members):
+                self.members.append(Member(self, i))
+            for m in self.members:
+                m.start()
+            self.wait_healthy()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def urls(self):
