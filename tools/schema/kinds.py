@@ -16,7 +16,7 @@ FLAGS = {
     'update-checks-all': 'UPDATE_CHECKS_ALL', 'not-stored': 'NOT_STORED',
 }
 NAME_RULES = {'subdomain': 'SUBDOMAIN', 'label': 'LABEL', 'label-1035': 'LABEL_1035',
-              'path-segment': 'PATH_SEGMENT'}
+              'path-segment': 'PATH_SEGMENT', 'any': 'ANY'}
 REFUSALS = {'not-supported': 'NOT_SUPPORTED', 'not-known': 'NOT_KNOWN',
             'not-supported-for': 'NOT_SUPPORTED_FOR', 'not-supported-kind': 'NOT_SUPPORTED_KIND'}
 SERVED_SUBS = {'status': 'STATUS', 'scale': 'SCALE', 'binding': 'BINDING', 'finalize': 'FINALIZE',

@@ -33,8 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct vg_kind *kind =
         vg_kind_find(VG_SLICE_LIT(""), VG_SLICE_LIT("v1"), VG_SLICE_LIT("pods"));
     struct vg_field_errors e = {.arena = &arena};
-    vg_meta_check(&e, &meta, kind, false);
-    vg_meta_check_finalizers(&e, &meta);
+    vg_meta_check(&e, &meta, kind, NULL, false);
+    vg_meta_check_finalizers(&e, &meta, kind);
     size_t before = e.n;
     vg_meta_check_update(&e, &meta,
                          &meta); /* nothing changed: labels and such alone can be wrong */

@@ -42,10 +42,12 @@ VG_CHECK int vg_meta_write(struct vg_arena *a, const struct vg_meta *m, struct v
 
 /* As ValidateObjectMeta does, with the kind's rule for names; `by_path`: with the one that holds
  * for every kind, that a name fits into a URL. */
+/* obj: the whole object, for kinds whose names follow from it; NULL: not told. */
 void vg_meta_check(struct vg_field_errors *e, const struct vg_meta *m, const struct vg_kind *kind,
-                   bool by_path);
+                   const struct vg_json *obj, bool by_path);
 /* What the kinds' own checks add: finalizers are standard ones or qualified. */
-void vg_meta_check_finalizers(struct vg_field_errors *e, const struct vg_meta *m);
+void vg_meta_check_finalizers(struct vg_field_errors *e, const struct vg_meta *m,
+                              const struct vg_kind *kind);
 /* The finalizers of a namespace's spec. NULL: none. */
 void vg_meta_check_spec_finalizers(struct vg_field_errors *e, const struct vg_json *finalizers);
 /* As ValidateObjectMetaUpdate does. */

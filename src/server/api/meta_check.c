@@ -8,6 +8,7 @@
 #include "meta.h"
 #include "object/quote.h"
 #include "object/validate_name.h"
+#include "server/kinds/rules/rules.h"
 #include "status_int.h"
 #include "json/equal.h"
 #include "json/write.h"
@@ -58,6 +59,7 @@ static void all_reasons(struct vg_field_errors *e, const char *field, struct vg_
 struct name_rule {
     enum vg_kind_name_rule rule;
     enum vg_name_unit unit;
+    const struct vg_kind *kind;
 };
 
 static bool is_name(struct vg_slice s, const struct name_rule *r, struct vg_name_reasons *why)
@@ -69,15 +71,27 @@ static bool is_name(struct vg_slice s, const struct name_rule *r, struct vg_name
         return vg_validate_dns1035_label(s, why);
     case VG_NAME_PATH_SEGMENT:
         return vg_validate_path_segment(s, why);
+    case VG_NAME_ANY:
+        return true;
     case VG_NAME_SUBDOMAIN:
         break;
     }
     return vg_validate_dns1123_subdomain(s, r->unit, why);
 }
 
+/* What the kind itself has against a name. */
+static void refuse_name(struct vg_field_errors *e, const char *field, struct vg_slice name,
+                        const struct vg_kind *kind, const struct vg_json *obj)
+{
+    const struct vg_rules *rules = obj ? vg_rules_of(kind) : NULL;
+    const char *why = rules && rules->refuse_name ? rules->refuse_name(e->arena, obj, name) : NULL;
+    if (why)
+        invalid_text(e, field, name, why);
+}
+
 /* A prefix may end with a dash, which the suffix then covers. */
 static void check_generate_name(struct vg_field_errors *e, struct vg_slice s,
-                                const struct name_rule *rule)
+                                const struct name_rule *rule, const struct vg_json *obj)
 {
     struct vg_name_reasons why = {0};
     struct vg_slice masked = s;
@@ -92,6 +106,7 @@ static void check_generate_name(struct vg_field_errors *e, struct vg_slice s,
     }
     if (!is_name(masked, rule, &why))
         all_reasons(e, "metadata.generateName", s, &why);
+    refuse_name(e, "metadata.generateName", s, rule->kind, obj);
 }
 
 static void check_labels(struct vg_field_errors *e, const struct vg_json *labels)
@@ -246,8 +261,12 @@ static void check_standard(struct vg_field_errors *e, const char *field, struct 
                      "name is neither a standard finalizer name nor is it fully qualified");
 }
 
-void vg_meta_check_finalizers(struct vg_field_errors *e, const struct vg_meta *m)
+void vg_meta_check_finalizers(struct vg_field_errors *e, const struct vg_meta *m,
+                              const struct vg_kind *kind)
 {
+    const struct vg_rules *rules = m->finalizers ? vg_rules_of(kind) : NULL;
+    if (rules && rules->takes_plain_finalizers)
+        return;
     for (uint32_t i = 0; m->finalizers && i < m->finalizers->n; i++) {
         struct vg_slice name = vg_json_text(&m->finalizers->items[i]);
         char field[48];
@@ -285,19 +304,22 @@ static void check_namespace(struct vg_field_errors *e, struct vg_slice ns, bool 
 }
 
 void vg_meta_check(struct vg_field_errors *e, const struct vg_meta *m, const struct vg_kind *kind,
-                   bool by_path)
+                   const struct vg_json *obj, bool by_path)
 {
     struct vg_name_reasons why = {0};
     struct name_rule rule = {
         .rule = by_path ? VG_NAME_PATH_SEGMENT : kind->name_rule,
         .unit = vg_kind_is(kind, VG_KIND_NAME_IN_BYTES) ? VG_NAME_BYTES : VG_NAME_CHARACTERS,
+        .kind = kind,
     };
     if (m->generate_name.n)
-        check_generate_name(e, m->generate_name, &rule);
+        check_generate_name(e, m->generate_name, &rule, obj);
     if (m->name.n == 0)
         vg_field_required(e, "metadata.name", "name or generateName is required");
     else if (!is_name(m->name, &rule, &why))
         all_reasons(e, "metadata.name", m->name, &why);
+    if (m->name.n)
+        refuse_name(e, "metadata.name", m->name, kind, obj);
     check_namespace(e, m->ns, vg_kind_is(kind, VG_KIND_NAMESPACED));
     if (m->generation < 0)
         vg_field_invalid(e, "metadata.generation", number(e->arena, m->generation),

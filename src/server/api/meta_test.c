@@ -148,8 +148,8 @@ static void checks_come_in_order(void **state)
     assert_int_equal(read_meta("{\"generation\":-1,\"finalizers\":[\"x\"],\"namespace\":\"ns\","
                                "\"labels\":{\"a/b/c\":\"\"},\"annotations\":{\"Up/Low\":\"\"}}"),
                      0);
-    vg_meta_check(&e, &meta, configs(), false);
-    vg_meta_check_finalizers(&e, &meta);
+    vg_meta_check(&e, &meta, configs(), NULL, false);
+    vg_meta_check_finalizers(&e, &meta, configs());
     assert_int_equal(e.n, 4);
     vg_assert_slice_equal(e.v[0].field, VG_SLICE_LIT("metadata.name"));
     vg_assert_slice_equal(e.v[1].field, VG_SLICE_LIT("metadata.generation"));

@@ -162,6 +162,7 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
     /* Arranged it shares no list or object with the body, which must stay as it is, and can be
      * compared with what is stored. */
     struct vg_json own;
+    c->given = *root;
     int err = vg_schema_arrange(&c->scratch, stored_type(c), root, &own);
     if (err == 0 && old)
         err = share_equals(&own, old);
@@ -199,7 +200,8 @@ void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struc
                      const struct vg_json *old)
 {
     const struct vg_rules *rules = rules_of(c);
-    struct vg_check check = {.errors = e, .arena = e->arena, .warn = warn, .warn_arg = c};
+    struct vg_check check = {
+        .errors = e, .arena = e->arena, .warn = warn, .warn_arg = c, .given = &c->given};
     struct vg_at at = vg_at_root(root);
     if (!old && rules && rules->check)
         rules->check(&check, &at);
@@ -351,8 +353,8 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
     if (err < 0)
         return vg_change_refuse(c, err);
     struct vg_field_errors e = {.arena = &c->call->ask->arena};
-    vg_meta_check(&e, &m, c->kind, false);
-    vg_meta_check_finalizers(&e, &m);
+    vg_meta_check(&e, &m, c->kind, &root, false);
+    vg_meta_check_finalizers(&e, &m, c->kind);
     vg_change_check(c, &e, &root, NULL);
     if (e.n || e.failed) {
         c->is_current = true;

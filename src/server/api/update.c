@@ -96,12 +96,12 @@ static enum vg_verdict check(struct vg_change *c, const struct vg_json *root,
 {
     const struct vg_meta *old = &cur->meta;
     struct vg_field_errors e = {.arena = &c->call->ask->arena};
-    vg_meta_check(&e, m, c->kind, true);
+    vg_meta_check(&e, m, c->kind, NULL, true);
     check_twice(&e, m, old);
-    vg_meta_check_finalizers(&e, m);
+    vg_meta_check_finalizers(&e, m, c->kind);
     if (vg_kind_is(c->kind, VG_KIND_UPDATE_CHECKS_ALL)) {
-        vg_meta_check(&e, m, c->kind, false);
-        vg_meta_check_finalizers(&e, m);
+        vg_meta_check(&e, m, c->kind, root, false);
+        vg_meta_check_finalizers(&e, m, c->kind);
     }
     if (mode_of(c) == VG_SUB_FINALIZE)
         vg_meta_check_spec_finalizers(&e,

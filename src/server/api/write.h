@@ -133,6 +133,7 @@ struct vg_change {
     uint64_t asked_ns;  /* since then */
     uint32_t tries;
     struct vg_arena scratch; /* of one try: while make runs, or until a refusal is told */
+    struct vg_json given;    /* the object as asked for, before it was arranged; in scratch */
     struct vg_op op;
     struct vg_txn txn;
     struct vg_range range;

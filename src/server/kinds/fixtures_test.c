@@ -108,6 +108,17 @@ static bool is_same(const struct run *r, const char *what, const struct vg_json 
     return false;
 }
 
+/* Whoever checks metadata asks this of the rules. */
+static void check_name(const struct run *r, struct vg_check *c, const struct vg_at *obj)
+{
+    struct vg_at meta = vg_at(obj, "metadata"), name = vg_at(&meta, "name");
+    const char *why = r->rules->refuse_name && vg_at_text(&name).n
+                          ? r->rules->refuse_name(r->arena, obj->v, vg_at_text(&name))
+                          : NULL;
+    if (why)
+        vg_bad(c, &name, "%s", why);
+}
+
 static void check(const struct run *r, struct vg_field_errors *e, const struct vg_json *object,
                   const struct vg_json *old, bool is_status)
 {
@@ -115,6 +126,8 @@ static void check(const struct run *r, struct vg_field_errors *e, const struct v
     struct vg_at at = vg_at_root(object);
     if (!r->rules)
         return;
+    if (!old)
+        check_name(r, &c, &at);
     if (!old && r->rules->check)
         r->rules->check(&c, &at);
     else if (old && is_status && r->rules->check_status)

@@ -57,6 +57,7 @@ enum vg_kind_name_rule {
     VG_NAME_LABEL,     /* RFC 1123: namespaces, services, stateful sets */
     VG_NAME_LABEL_1035,
     VG_NAME_PATH_SEGMENT, /* RBAC, events */
+    VG_NAME_ANY,          /* the kind's own rules say all: addresses */
 };
 
 enum vg_sub_type {

@@ -3,6 +3,7 @@
  * validating policies. */
 #include "admission.h"
 #include "base/buf.h"
+#include "cel.h"
 #include "names.h"
 #include "rules.h"
 
@@ -150,6 +151,8 @@ static void check_variables(struct vg_check *c, const struct vg_at *spec)
             vg_bad(c, &name, "must be a valid CEL identifier");
         if (vg_trimmed(vg_at_text(&expression)).n == 0)
             vg_required(c, &expression, "expression is not specified");
+        else
+            vg_check_cel(c, &expression, &vg_cel_admission_any, NULL);
     }
 }
 
@@ -161,8 +164,12 @@ static void check_validation(struct vg_check *c, const struct vg_at *at)
     struct vg_slice text = vg_trimmed(vg_at_text(&message));
     if (vg_trimmed(vg_at_text(&expression)).n == 0)
         vg_required(c, &expression, "expression is not specified");
+    else
+        vg_check_cel(c, &expression, &vg_cel_admission_bool, NULL);
     if (vg_at_text(&words).n && vg_trimmed(vg_at_text(&words)).n == 0)
         vg_bad(c, &words, "must be non-empty if specified");
+    else if (vg_at_text(&words).n)
+        vg_check_cel(c, &words, &vg_cel_admission_text, NULL);
     if (vg_at_text(&message).n && text.n == 0)
         vg_bad(c, &message, "must be non-empty if specified");
     else if (text.n && (memchr(text.p, '\n', text.n) || memchr(text.p, '\r', text.n)))
@@ -201,6 +208,8 @@ static void check_annotations(struct vg_check *c, const struct vg_at *list, stru
             vg_required(c, &value, "valueExpression is not specified");
         else if (n > AUDIT_EXPRESSION_MAX)
             vg_required(c, &value, "must not exceed %u bytes in length", AUDIT_EXPRESSION_MAX);
+        else
+            vg_check_cel(c, &value, &vg_cel_admission_any, NULL);
         if (!vg_names_add(c, &seen, vg_at_text(&key), NULL))
             vg_duplicate_value(c, &key, vg_json_quoted(c, vg_at_text(&key)));
     }
@@ -250,6 +259,8 @@ static void check_mutation(struct vg_check *c, const struct vg_at *at)
         vg_required(c, &own, "must be specified when patchType is %s", types[i]);
     else if (vg_trimmed(vg_at_text(&expression)).n == 0)
         vg_required(c, &expression, NULL);
+    else
+        vg_check_cel(c, &expression, i ? &vg_cel_json_patch : &vg_cel_apply, NULL);
     if (other.v)
         vg_bad_value(c, &other,
                      i ? VG_SLICE_LIT("\"{applyConfiguration}\"") : VG_SLICE_LIT("\"{jsonPatch}\""),

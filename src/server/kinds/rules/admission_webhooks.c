@@ -3,6 +3,7 @@
  * Left out: whether the expressions of match conditions compile (there is no CEL here). */
 #include "admission.h"
 #include "base/buf.h"
+#include "cel.h"
 #include "names.h"
 #include "rules.h"
 
@@ -111,6 +112,8 @@ void vg_check_match_conditions(struct vg_check *c, const struct vg_at *at)
         struct vg_at name = vg_at(&condition, "name");
         if (vg_trimmed(vg_at_text(&expression)).n == 0)
             vg_required(c, &expression, NULL);
+        else
+            vg_check_cel(c, &expression, &vg_cel_admission_bool, NULL);
         if (!vg_check_given(c, &name))
             continue;
         (void)vg_check_qualified(c, &name);

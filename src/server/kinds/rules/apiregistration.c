@@ -2,23 +2,29 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
-
+#include "object/quote.h"
 #include "rules.h"
 
 /* Its name says what it serves. */
-static void check_name(struct vg_check *c, const struct vg_at *obj, const struct vg_at *spec)
+static const char *refuse_name(struct vg_arena *a, const struct vg_json *obj, struct vg_slice name)
 {
-    struct vg_at meta = vg_at(obj, "metadata"), name = vg_at(&meta, "name");
-    struct vg_slice group = vg_json_text(vg_json_get_str(spec->v, "group"));
-    struct vg_slice version = vg_json_text(vg_json_get_str(spec->v, "version"));
+    struct vg_slice group = vg_json_text(vg_json_at_path(obj, "spec.group"));
+    struct vg_slice version = vg_json_text(vg_json_at_path(obj, "spec.version"));
     VG_AUTO(buf) want = {0};
-    if (vg_at_text(&name).n == 0 || !vg_validate_path_segment(vg_at_text(&name), NULL))
-        return; /* found elsewhere */
-    if (vg_buf_printf(&want, "%.*s.%.*s", VG_SLICE_ARG(version), VG_SLICE_ARG(group)) < 0)
-        c->errors->failed = true;
-    struct vg_slice quoted = vg_json_quoted(c, vg_buf_slice(&want));
-    if (!vg_slice_eq(vg_at_text(&name), vg_buf_slice(&want)))
-        vg_bad(c, &name, "must be `spec.version+\".\"+spec.group`: %.*s", VG_SLICE_ARG(quoted));
+    VG_AUTO(buf) text = {0};
+    if (!vg_validate_path_segment(name, NULL))
+        return NULL; /* that is told */
+    int err = vg_buf_printf(&want, "%.*s.%.*s", VG_SLICE_ARG(version), VG_SLICE_ARG(group));
+    if (err == 0 && vg_slice_eq(name, vg_buf_slice(&want)))
+        return NULL;
+    if (err == 0)
+        err = vg_buf_printf(&text, "must be `spec.version+\".\"+spec.group`: ");
+    if (err == 0)
+        err = vg_quote_append(&text, vg_buf_slice(&want));
+    if (err == 0)
+        err = vg_buf_append_byte(&text, '\0');
+    const char *kept = err == 0 ? vg_arena_copy(a, text.p, text.n) : NULL;
+    return kept ? kept : "must be `spec.version+\".\"+spec.group`";
 }
 
 static void check_priority(struct vg_check *c, const struct vg_at *spec, const char *member,
@@ -97,7 +103,6 @@ static void check(struct vg_check *c, const struct vg_at *obj)
     struct vg_at spec = vg_at(obj, "spec"), group = vg_at(&spec, "group");
     struct vg_at version = vg_at(&spec, "version");
     struct vg_name_reasons why = {0};
-    check_name(c, obj, &spec);
     if (vg_at_text(&group).n)
         (void)vg_check_dns_subdomain(c, &group);
     else if (!vg_at_is(&version, "v1"))
@@ -111,7 +116,11 @@ static void check(struct vg_check *c, const struct vg_at *obj)
 
 static void check_update(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
 {
+    struct vg_at meta = vg_at(obj, "metadata"), name = vg_at(&meta, "name");
+    const char *why = refuse_name(c->arena, obj->v, vg_at_text(&name));
     (void)old;
+    if (why)
+        vg_bad(c, &name, "%s", why);
     check(c, obj);
 }
 
@@ -129,6 +138,8 @@ static void check_status(struct vg_check *c, const struct vg_at *obj, const stru
 const struct vg_rules vg_rules_api_service = {
     .group = "apiregistration.k8s.io",
     .kind = "APIService",
+    .refuse_name = refuse_name,
+    .takes_plain_finalizers = true,
     .prepare = prepare,
     .check = check,
     .check_update = check_update,

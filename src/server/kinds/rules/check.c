@@ -87,6 +87,33 @@ static struct vg_slice shown(struct vg_check *c, struct vg_buf *b, const struct 
     return vg_buf_slice(b);
 }
 
+/* What the client gave at a place. */
+static const struct vg_json *given_at(const struct vg_check *c, const struct vg_at *at)
+{
+    if (at->step == VG_AT_ROOT)
+        return c->given;
+    const struct vg_json *up = given_at(c, at->up);
+    switch (at->step) {
+    case VG_AT_MEMBER:
+        return vg_json_get_str(up, at->name);
+    case VG_AT_KEY:
+        return vg_json_get(up, at->key);
+    default:
+        return vg_json_at(up, at->index);
+    }
+}
+
+/* The value, or what was given and is empty: that is left out of what is stored, and shown here. */
+static const struct vg_json *value_at(const struct vg_check *c, const struct vg_at *at)
+{
+    const struct vg_json *given =
+        vg_at_is_set(at) || at->is_lent || !c->given ? NULL : given_at(c, at);
+    bool is_container = vg_json_is(given, VG_JSON_ARRAY) || vg_json_is(given, VG_JSON_OBJECT);
+    bool is_empty = is_container ? given->n == 0
+                                 : vg_json_is(given, VG_JSON_STRING) && vg_json_text(given).n == 0;
+    return is_empty ? given : at->v;
+}
+
 #define WITH_VALUE(reason, type, value)                                                            \
     do {                                                                                           \
         va_list ap;                                                                                \
@@ -98,7 +125,7 @@ static struct vg_slice shown(struct vg_check *c, struct vg_buf *b, const struct 
 void vg_bad(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
 {
     VG_AUTO(buf) b = {0};
-    WITH_VALUE("FieldValueInvalid", "Invalid value", shown(c, &b, at->v));
+    WITH_VALUE("FieldValueInvalid", "Invalid value", shown(c, &b, value_at(c, at)));
 }
 
 void vg_bad_text(struct vg_check *c, const struct vg_at *at, const char *fmt, ...)
@@ -279,4 +306,9 @@ struct vg_slice vg_json_shown(struct vg_check *c, const struct vg_json *v)
     if (vg_arena_keep(c->arena, shown(c, &b, v), &ret) < 0)
         c->errors->failed = true;
     return ret;
+}
+
+struct vg_slice vg_at_shown(struct vg_check *c, const struct vg_at *at)
+{
+    return vg_json_shown(c, value_at(c, at));
 }

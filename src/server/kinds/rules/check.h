@@ -15,6 +15,9 @@
 struct vg_check {
     struct vg_field_errors *errors;
     struct vg_arena *arena; /* for what must outlive a call */
+    /* The object as the client gave it, before what is empty was left out: an empty list or map
+     * that is blamed is shown as such. NULL: not known. */
+    const struct vg_json *given;
     /* Takes warnings; NULL: nobody wants them. The text lives for the call. */
     void (*warn)(void *arg, const char *text);
     void *warn_arg;
@@ -31,6 +34,7 @@ struct vg_at {
     struct vg_slice key;     /* KEY: of a map, printed as path[key] */
     uint32_t index;          /* ITEM */
     uint8_t step;            /* enum vg_step */
+    bool is_lent;            /* v is another place's */
 };
 
 static inline struct vg_at vg_at_root(const struct vg_json *v)
@@ -47,7 +51,7 @@ static inline struct vg_at vg_at(const struct vg_at *up, const char *name)
 static inline struct vg_at vg_at_of(const struct vg_at *up, const char *name,
                                     const struct vg_json *v)
 {
-    return (struct vg_at){.up = up, .v = v, .name = name, .step = VG_AT_MEMBER};
+    return (struct vg_at){.up = up, .v = v, .name = name, .step = VG_AT_MEMBER, .is_lent = true};
 }
 /* The i-th item; its v is NULL past the end. */
 static inline struct vg_at vg_at_item(const struct vg_at *up, size_t i)
@@ -137,6 +141,8 @@ void vg_caution_at(struct vg_check *c, const struct vg_at *at, const char *fmt, 
 struct vg_slice vg_json_quoted(struct vg_check *c, struct vg_slice text);
 /* A number likewise. */
 struct vg_slice vg_json_number(struct vg_check *c, int64_t i);
+/* The value at a place likewise, with what is empty as it was given. */
+struct vg_slice vg_at_shown(struct vg_check *c, const struct vg_at *at);
 /* A value as JSON in the check's arena. */
 struct vg_slice vg_json_shown(struct vg_check *c, const struct vg_json *v);
 

@@ -119,18 +119,15 @@ static void check_names(struct vg_check *c, const struct vg_at *names)
     }
 }
 
-static void check_own_name(struct vg_check *c, const struct vg_at *obj)
+static const char *refuse_name(struct vg_arena *a, const struct vg_json *obj, struct vg_slice name)
 {
-    struct vg_at meta = vg_at(obj, "metadata"), name = vg_at(&meta, "name");
-    struct vg_slice plural = vg_json_text(vg_json_at_path(obj->v, "spec.names.plural"));
-    struct vg_slice group = vg_json_text(vg_json_at_path(obj->v, "spec.group"));
-    VG_AUTO(buf) want = {0};
-    if (vg_at_text(&name).n == 0)
-        return; /* found elsewhere */
-    if (vg_buf_printf(&want, "%.*s.%.*s", VG_SLICE_ARG(plural), VG_SLICE_ARG(group)) < 0)
-        c->errors->failed = true;
-    if (!vg_slice_eq(vg_at_text(&name), vg_buf_slice(&want)))
-        vg_bad(c, &name, "must be spec.names.plural+\".\"+spec.group");
+    struct vg_slice plural = vg_json_text(vg_json_at_path(obj, "spec.names.plural"));
+    struct vg_slice group = vg_json_text(vg_json_at_path(obj, "spec.group"));
+    (void)a;
+    bool is_right = name.n == plural.n + 1 + group.n && vg_slice_has_prefix(name, plural) &&
+                    name.p[plural.n] == '.' &&
+                    vg_slice_eq(vg_slice(name.p + plural.n + 1, group.n), group);
+    return is_right ? NULL : "must be spec.names.plural+\".\"+spec.group";
 }
 
 /* ---- versions ---- */
@@ -367,7 +364,6 @@ static void check_preserving(struct vg_check *c, const struct vg_at *obj)
 static void check(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at spec = vg_at(obj, "spec");
-    check_own_name(c, obj);
     check_spec(c, &spec);
     check_rest(c, obj);
     check_approval(c, obj);
@@ -410,6 +406,8 @@ static void check_status(struct vg_check *c, const struct vg_at *obj, const stru
 const struct vg_rules vg_rules_custom_resource_definition = {
     .group = GROUP,
     .kind = "CustomResourceDefinition",
+    .refuse_name = refuse_name,
+    .takes_plain_finalizers = true,
     .prepare = prepare,
     .check = check,
     .check_update = check_update,

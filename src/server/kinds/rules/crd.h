@@ -20,4 +20,7 @@ void vg_check_crd_deprecation(struct vg_check *c, const struct vg_at *version);
 const char *vg_crd_field(const struct vg_json *schema, struct vg_slice path, uint64_t *steps,
                          const struct vg_json **ret);
 
+/* x-kubernetes-validations: a first look at what they say (cel.h). */
+void vg_check_crd_expressions(struct vg_check *c, const struct vg_at *rules);
+
 #endif

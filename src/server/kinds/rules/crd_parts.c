@@ -1,6 +1,9 @@
 /* crd_parts.c - what versions of a custom resource have beside a schema: subresources, columns,
  * selectable fields, a warning. */
+#include "admission.h"
+#include "cel.h"
 #include "crd.h"
+#include "go_struct.h"
 #include "names.h"
 
 #define WARNING_MAX 256u
@@ -122,4 +125,21 @@ void vg_check_crd_deprecation(struct vg_check *c, const struct vg_at *version)
                    i);
             break;
         }
+}
+
+static struct vg_slice show_rule(struct vg_check *c, const struct vg_at *at)
+{
+    return vg_go_struct_of(c, "apiextensions.k8s.io", "ValidationRule", at->up->v);
+}
+
+void vg_check_crd_expressions(struct vg_check *c, const struct vg_at *rules)
+{
+    static const char *const variables[] = {"self", "oldSelf", NULL};
+    static const struct vg_cel_use use = {variables, "bool",
+                                          "cel expression must evaluate to a bool"};
+    VG_CHECK_EACH (c, rule, rules) {
+        struct vg_at text = vg_at(&rule, "rule");
+        if (vg_trimmed(vg_at_text(&text)).n)
+            vg_check_cel(c, &text, &use, show_rule);
+    }
 }

@@ -453,6 +453,7 @@ static void check_schema(struct vg_check *c, const struct vg_at *s, struct insid
     check_list_type(c, s);
     VG_CHECK_EACH (c, rule, &rules)
         check_rule(c, s, &rule, in.steps);
+    vg_check_crd_expressions(c, &rules);
 }
 
 void vg_check_crd_schema(struct vg_check *c, const struct vg_at *at, bool has_status)

@@ -1,6 +1,7 @@
 /* resource_claim.c - rules of resource claims, their templates, and device classes.
  * Left out: whether selectors compile (there is no CEL here); whether the writer may ask for
  * administrative access; of a claim's status the devices. */
+#include "cel.h"
 #include "go_struct.h"
 #include "pod.h"
 #include "resource.h"
@@ -21,12 +22,17 @@
 
 static void check_selector(struct vg_check *c, const struct vg_at *at, const void *arg)
 {
+    static const char *const variables[] = {"device", NULL};
+    static const struct vg_cel_use use = {variables, "bool",
+                                          "must evaluate to bool or the unknown type, not "};
     struct vg_at cel = vg_at(at, "cel"), expression = vg_at(&cel, "expression");
     (void)arg;
     if (!cel.v)
         vg_required(c, &cel, NULL);
     else if (vg_at_text(&expression).n > EXPRESSION_MAX)
         vg_too_long(c, &expression, EXPRESSION_MAX);
+    else
+        vg_check_cel(c, &expression, &use, NULL);
 }
 
 static void check_toleration(struct vg_check *c, const struct vg_at *at)

@@ -141,7 +141,7 @@ static void check_capacity(struct vg_check *c, const struct vg_at *spec)
     if (n == 0)
         vg_required(c, &map, NULL);
     if (!vg_json_get_str(map.v, "storage") || n > 1)
-        vg_unsupported_value(c, &map, vg_json_shown(c, map.v), supported);
+        vg_unsupported_value(c, &map, vg_at_shown(c, &map), supported);
     for (uint32_t i = 0; i < n; i++) {
         struct vg_at at = vg_at_key(&map, &map.v->members[i]);
         struct vg_quantity q;
