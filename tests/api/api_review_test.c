@@ -69,7 +69,7 @@ static void reviews_answer_in_json(void **state)
          "{\"spec\":{\"user\":\"alice\",\"resourceAttributes\":{\"namespace\":\"nowhere\","
          "\"verb\":\"get\",\"resource\":\"pods\"}}}",
          201);
-    expect("\"metadata\":{\"namespace\":\"nowhere\"}");
+    expect("\"metadata\":{\"namespace\":\"nowhere\",\"managedFields\":[{");
     expect("\"status\":{\"allowed\":false}}");
     post(AUTHZ "selfsubjectrulesreviews", NULL, "{\"spec\":{\"namespace\":\"x\"}}", 201);
     expect("\"spec\":{},\"status\":{\"resourceRules\":[{\"verbs\":[\"create\"]");

@@ -84,7 +84,7 @@ static void refuse_name(struct vg_field_errors *e, const char *field, struct vg_
                         const struct vg_kind *kind, const struct vg_json *obj)
 {
     const struct vg_rules *rules = obj ? vg_rules_of(kind) : NULL;
-    const char *why = rules && rules->refuse_name ? rules->refuse_name(e->arena, obj, name) : NULL;
+    const char *why = rules && rules->refuse_name ? rules->refuse_name(e, obj, name) : NULL;
     if (why)
         invalid_text(e, field, name, why);
 }

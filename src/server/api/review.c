@@ -173,6 +173,8 @@ static int check(struct vg_review *r, struct vg_api_status *ret_status)
     if (err < 0)
         return no_memory(ret_status);
     err = manage(r, arranged);
+    if (err == 0)
+        err = vg_json_object_set(e.arena, arranged, VG_SLICE_LIT("metadata"), r->metadata);
     if (err < 0)
         return no_memory(ret_status);
     r->body.root = arranged;

@@ -113,7 +113,7 @@ static void check_name(const struct run *r, struct vg_check *c, const struct vg_
 {
     struct vg_at meta = vg_at(obj, "metadata"), name = vg_at(&meta, "name");
     const char *why = r->rules->refuse_name && vg_at_text(&name).n
-                          ? r->rules->refuse_name(r->arena, obj->v, vg_at_text(&name))
+                          ? r->rules->refuse_name(c->errors, obj->v, vg_at_text(&name))
                           : NULL;
     if (why)
         vg_bad(c, &name, "%s", why);

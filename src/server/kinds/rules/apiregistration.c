@@ -6,7 +6,8 @@
 #include "rules.h"
 
 /* Its name says what it serves. */
-static const char *refuse_name(struct vg_arena *a, const struct vg_json *obj, struct vg_slice name)
+static const char *refuse_name(struct vg_field_errors *e, const struct vg_json *obj,
+                               struct vg_slice name)
 {
     struct vg_slice group = vg_json_text(vg_json_at_path(obj, "spec.group"));
     struct vg_slice version = vg_json_text(vg_json_at_path(obj, "spec.version"));
@@ -23,8 +24,9 @@ static const char *refuse_name(struct vg_arena *a, const struct vg_json *obj, st
         err = vg_quote_append(&text, vg_buf_slice(&want));
     if (err == 0)
         err = vg_buf_append_byte(&text, '\0');
-    const char *kept = err == 0 ? vg_arena_copy(a, text.p, text.n) : NULL;
-    return kept ? kept : "must be `spec.version+\".\"+spec.group`";
+    const char *kept = err == 0 ? vg_arena_copy(e->arena, text.p, text.n) : NULL;
+    e->failed |= !kept;
+    return kept;
 }
 
 static void check_priority(struct vg_check *c, const struct vg_at *spec, const char *member,
@@ -117,7 +119,7 @@ static void check(struct vg_check *c, const struct vg_at *obj)
 static void check_update(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
 {
     struct vg_at meta = vg_at(obj, "metadata"), name = vg_at(&meta, "name");
-    const char *why = refuse_name(c->arena, obj->v, vg_at_text(&name));
+    const char *why = refuse_name(c->errors, obj->v, vg_at_text(&name));
     (void)old;
     if (why)
         vg_bad(c, &name, "%s", why);

@@ -119,11 +119,12 @@ static void check_names(struct vg_check *c, const struct vg_at *names)
     }
 }
 
-static const char *refuse_name(struct vg_arena *a, const struct vg_json *obj, struct vg_slice name)
+static const char *refuse_name(struct vg_field_errors *e, const struct vg_json *obj,
+                               struct vg_slice name)
 {
     struct vg_slice plural = vg_json_text(vg_json_at_path(obj, "spec.names.plural"));
     struct vg_slice group = vg_json_text(vg_json_at_path(obj, "spec.group"));
-    (void)a;
+    (void)e;
     bool is_right = name.n == plural.n + 1 + group.n && vg_slice_has_prefix(name, plural) &&
                     name.p[plural.n] == '.' &&
                     vg_slice_eq(vg_slice(name.p + plural.n + 1, group.n), group);

@@ -74,11 +74,17 @@ static void check_attributes(struct vg_check *c, const struct vg_at *spec, bool 
     check_selector(c, &resource, "labelSelector", check_label);
 }
 
+/* Members that the client gave; who owns fields is the server's. */
+static size_t given(const struct vg_at *meta)
+{
+    return vg_at_n(meta) - (vg_json_get_str(meta->v, "managedFields") != NULL);
+}
+
 /* Questions have no metadata. */
 static void check_no_metadata(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at meta = vg_at(obj, "metadata");
-    if (vg_at_n(&meta))
+    if (given(&meta))
         vg_bad(c, &meta, "must be empty");
 }
 
@@ -102,7 +108,7 @@ static void check_local(struct vg_check *c, const struct vg_at *obj)
     struct vg_at resource = vg_at(&spec, "resourceAttributes"), ns = vg_at(&resource, "namespace");
     struct vg_at other = vg_at(&spec, "nonResourceAttributes"), own = vg_at(&meta, "namespace");
     check_attributes(c, &spec, true);
-    if (vg_at_n(&meta) > (own.v != NULL))
+    if (given(&meta) > (own.v != NULL))
         vg_bad(c, &meta, "must be empty except for namespace");
     if (resource.v && !vg_slice_eq(vg_at_text(&ns), vg_at_text(&own)))
         vg_bad_text(c, &ns, "must match metadata.namespace");

@@ -30,8 +30,10 @@ struct vg_rules_user {
 struct vg_rules {
     const char *group, *kind;
     /* Why a name, or the beginning of one, will not do besides the kind's rule for names; NULL: it
-     * will. Told where metadata.name is. Static, or in the arena. */
-    const char *(*refuse_name)(struct vg_arena *a, const struct vg_json *obj, struct vg_slice name);
+     * will. Told where metadata.name is. Static, or in the errors' arena; when memory is short the
+     * errors have failed. */
+    const char *(*refuse_name)(struct vg_field_errors *e, const struct vg_json *obj,
+                               struct vg_slice name);
     /* Finalizers need not be standard or qualified: kinds that are not checked by core's rules. */
     bool takes_plain_finalizers;
     /* What the server sets or drops in an object before it is checked; old: what is stored, NULL at
