@@ -253,9 +253,20 @@ static bool may_try_again(const struct vg_grpc_pool *pool, const struct vg_grpc_
     return c->tries <= pool->n_channels; /* each of them, and one once more */
 }
 
+/* The endpoint's own word that it did nothing, and cannot. */
+static void read_elsewhere(const struct vg_grpc_pool *pool, struct vg_grpc_call *c)
+{
+    if (c->status.fate != VG_GRPC_ANSWERED || c->status.code == VG_GRPC_OK ||
+        !pool->opts.is_elsewhere || !pool->opts.is_elsewhere(&c->status, pool->opts.arg))
+        return;
+    c->status.code = VG_GRPC_UNAVAILABLE;
+    c->status.fate = VG_GRPC_NOT_SENT;
+}
+
 void vg_grpc_call_ended(struct vg_grpc_channel *ch, struct vg_grpc_call *c)
 {
     struct vg_grpc_pool *pool = ch->pool;
+    read_elsewhere(pool, c);
     if (c->status.code == VG_GRPC_UNAVAILABLE)
         vg_grpc_pool_avoid(pool, ch->index, AVOID_MS);
     if (!try_new_token(pool, c) && !may_try_again(pool, c)) {

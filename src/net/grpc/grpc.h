@@ -171,6 +171,9 @@ struct vg_grpc_pool_opts {
      * one, and a unary call that ends with a status that is_refused() knows waits for the next
      * token and is tried once more. Streams end with that status; renew() is told, too. */
     bool (*is_refused)(const struct vg_grpc_status *status, void *arg);
+    /* A status by which an endpoint says that it did nothing and others may: it is avoided, and the
+     * call tried elsewhere, as if it had not been sent. NULL: there is none. */
+    bool (*is_elsewhere)(const struct vg_grpc_status *status, void *arg);
     void (*renew)(struct vg_grpc_pool *pool, void *arg);
     /* Some endpoint became ready (why: which), or none is any more (why: each one's trouble). Comes
      * on the loop, never from within a call; NULL allowed. */

@@ -131,6 +131,38 @@ static void a_member_that_is_unwell_is_avoided(void **state)
     grpc_test_world_close(&w);
 }
 
+static bool is_learner(const struct vg_grpc_status *s, void *arg)
+{
+    (void)arg;
+    return strcmp(s->message, "learner") == 0;
+}
+
+static void a_member_may_send_calls_elsewhere(void **state)
+{
+    static const struct vg_grpc_pool_opts opts = {.is_elsewhere = is_learner};
+    struct grpc_test_world w;
+    struct grpc_test_call write, other;
+    (void)state;
+    open_two(&w, &opts);
+    grpc_test_call(&w, &write, 0);
+    struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
+    grpc_test_only(&grpc_test_last(&w.servers[0])->peer, r,
+                   GRPC_TEST_HEAD "grpc-status: 9\ngrpc-message: learner\n");
+    r = grpc_test_request(&w, &w.servers[1], 1);
+    grpc_test_answer(&w.servers[1], r, "here");
+    grpc_test_until(&w, write.has_ended);
+    assert_ended(&write, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
+    grpc_test_call(&w, &other, 0);
+    r = grpc_test_request(&w, &w.servers[1], 2);
+    grpc_test_only(&grpc_test_last(&w.servers[1])->peer, r,
+                   GRPC_TEST_HEAD "grpc-status: 9\ngrpc-message: no\n");
+    grpc_test_until(&w, other.has_ended);
+    assert_ended(&other, VG_GRPC_FAILED_PRECONDITION, VG_GRPC_ANSWERED, "no");
+    grpc_test_call_done(&write);
+    grpc_test_call_done(&other);
+    grpc_test_world_close(&w);
+}
+
 static void refused_streams_are_tried_elsewhere(void **state)
 {
     struct grpc_test_world w;
@@ -598,6 +630,7 @@ int main(void)
         cmocka_unit_test(without_a_server_calls_fail_at_once_or_wait),
         cmocka_unit_test(a_lost_write_is_told_and_a_lost_read_tried_again),
         cmocka_unit_test(a_member_that_is_unwell_is_avoided),
+        cmocka_unit_test(a_member_may_send_calls_elsewhere),
         cmocka_unit_test(refused_streams_are_tried_elsewhere),
         cmocka_unit_test(goaway_moves_to_a_new_connection),
         cmocka_unit_test(a_silent_server_is_pinged_and_given_up),

@@ -36,6 +36,15 @@ static bool is_refused(const struct vg_grpc_status *s, void *arg)
            strcmp(s->message, "etcdserver: user name is empty") == 0;
 }
 
+/* A learner serves almost nothing; a member without a leader refuses who asked it to. Neither has
+ * done anything. */
+static bool is_elsewhere(const struct vg_grpc_status *s, void *arg)
+{
+    (void)arg;
+    return strcmp(s->message, "etcdserver: rpc not supported for learner") == 0 ||
+           strcmp(s->message, "etcdserver: no leader") == 0;
+}
+
 static bool needs_no_login(const struct vg_grpc_status *s)
 {
     return strcmp(s->message, "etcdserver: authentication is not enabled") == 0;
@@ -115,6 +124,7 @@ static int set_up(struct vg_etcd_client *c, const struct vg_etcd_client_opts *op
     c->on_state = pool.on_state;
     c->arg = pool.arg;
     pool.on_state = on_state;
+    pool.is_elsewhere = is_elsewhere;
     pool.arg = c;
     if (opts->username) {
         c->username = vg_strdup(opts->username);

@@ -213,7 +213,8 @@ static void note_other(struct vg_etcd_engine *e, const Etcd__KeyValue *kv)
     if (!kv)
         return;
     e->compactor.version = kv->version;
-    memcpy(digits, kv->value.data, VG_MIN(kv->value.len, sizeof digits - 1));
+    if (kv->value.len)
+        memcpy(digits, kv->value.data, VG_MIN(kv->value.len, sizeof digits - 1));
     vg_rev rev = (vg_rev)strtoull(digits, NULL, 10);
     if (rev > 1 && rev <= atomic_load_explicit(&e->rev, memory_order_acquire))
         vg_etcd_saw_compacted(e, rev);

@@ -12,6 +12,9 @@
 #define OPEN_MS_DEFAULT 20000u
 #define REQUEST_MS_DEFAULT 10000u
 #define HEALTH_MS_DEFAULT 2000u
+/* 128 MiB: a page of a range that is longer is asked for in smaller ones (range.c); what else etcd
+ * says is a few megabytes. */
+#define ANSWER_MAX ((size_t)128 << 20)
 /* 5 s: a transaction takes milliseconds; a cluster that has lost its leader needs about a second.
  */
 #define DRAIN_NS (5 * VG_NS_PER_S)
@@ -309,6 +312,7 @@ static int open_client(struct vg_etcd_engine *e, struct vg_status *reterr_status
                  .log = e->opts.log,
                  .endpoints = o->servers,
                  .n_endpoints = o->n_servers,
+                 .message_max = ANSWER_MAX,
                  .tls = {.ca_file = o->ca_file,
                          .cert_file = o->cert_file,
                          .key_file = o->key_file}},

@@ -141,13 +141,15 @@ static void lose(struct vg_etcd_engine *e, const char *why)
     vg_grpc_cancel(&f->call);
     vg_grpc_cancel(&f->status);
     f->is_up = f->is_created = f->is_asking = f->orders_progress = false;
-    forget_parts(f);
-    if (e->is_draining)
+    if (e->is_draining) {
+        forget_parts(f);
         return;
+    }
     uint64_t wait_ms = RETRY_FIRST_MS << VG_MIN(f->failures, (uint32_t)6);
     f->failures++;
     atomic_fetch_add_explicit(&e->n_restarts, 1, memory_order_relaxed);
     vg_warn(e->opts.log, "watch_lost", "told=%" PRIu64 " why=%s", f->told, why);
+    forget_parts(f); /* `why` may lie there */
     vg_timer_start(e->loop, &f->retry, VG_MIN(wait_ms, (uint64_t)RETRY_MAX_MS) * VG_NS_PER_MS,
                    on_retry);
 }
@@ -167,7 +169,11 @@ static void on_version(struct vg_grpc_call *call)
                 e->feed.told, e->feed.orders_progress ? "requests" : "barrier");
     }
     vg_buf_done(&call->answer);
-    if (call->status.code == VG_GRPC_OK && !e->feed.orders_progress && !e->feed.with_barrier) {
+    /* Without its version nobody could tell how far the watch is. */
+    if (call->status.code == VG_GRPC_UNAVAILABLE ||
+        call->status.code == VG_GRPC_DEADLINE_EXCEEDED) {
+        lose(e, call->status.message);
+    } else if (!e->feed.orders_progress && !e->feed.with_barrier) {
         e->feed.with_barrier = true;
         lose(e, "the member is of an older version: the watch begins with the barrier");
     }

@@ -17,6 +17,7 @@ struct range_job {
     bool is_empty;                 /* no key can be in it: only the revision is asked for */
     bool has_count;
     vg_rev at;
+    size_t page; /* records to ask for at once */
     size_t cap;
     size_t next_lease; /* records before it have their time */
 };
@@ -194,9 +195,25 @@ static void on_page(struct vg_mail *mail)
 
 /* ---- on the engine's thread ---- */
 
+static void run(struct vg_mail *mail);
+
+/* The page was larger than what is taken of an answer: a smaller one. */
+static bool try_less(struct range_job *j)
+{
+    const struct vg_grpc_status *status = &j->job.call.status;
+    if (status->code != VG_GRPC_RESOURCE_EXHAUSTED || status->fate != VG_GRPC_MAYBE || j->page == 1)
+        return false;
+    j->page = VG_MAX(j->page / 8, (size_t)1);
+    vg_etcd_job_end(&j->job);
+    run(&j->job.mail);
+    return true;
+}
+
 static void on_end(struct vg_grpc_call *call)
 {
     struct range_job *j = VG_CONTAINER_OF(call, struct range_job, job.call);
+    if (try_less(j))
+        return;
     int err = vg_etcd_error(&call->status, false, &j->range->req.status);
     if (err < 0) {
         vg_range_done(j->range);
@@ -224,7 +241,7 @@ static void run(struct vg_mail *mail)
     if (j->end.n)
         req.range_end = vg_etcd_data(vg_etcd_key_slice(&j->end));
     req.revision = (int64_t)j->at;
-    req.limit = (int64_t)VG_MIN(limit_of(range) - range->n_recs, PAGE_MAX);
+    req.limit = (int64_t)VG_MIN(limit_of(range) - range->n_recs, j->page);
     req.keys_only = range->flags & VG_RANGE_KEYS_ONLY;
     req.count_only = j->is_empty || counts_only(range);
     if (req.count_only)
@@ -291,6 +308,7 @@ int vg_etcd_submit_range(struct vg_storage *s, struct vg_range *range)
     j->job.abandon = abandon;
     j->range = range;
     j->at = range->at;
+    j->page = PAGE_MAX;
     j->is_empty = !vg_etcd_key_span(&e->space, &range->keys, &j->start, &j->end);
     if (j->is_empty) {
         memcpy(j->start.bytes, e->space.prefix_s.p, e->space.prefix_s.n);
