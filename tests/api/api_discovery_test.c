@@ -399,5 +399,7 @@ int main(int argc, char **argv)
         TEST(recorded_requests_are_answered_alike),
     };
     engine = argc > 1 ? argv[1] : "mem";
+    if (!vg_adrv_has(engine))
+        return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -441,5 +441,7 @@ int main(int argc, char **argv)
     };
     if (argc > 1)
         engine = argv[1];
+    if (!vg_adrv_has(engine))
+        return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -568,5 +568,7 @@ int main(int argc, char **argv)
         TEST(events_come_from_storage),
     };
     engine = argc > 1 ? argv[1] : "mem";
+    if (!vg_adrv_has(engine))
+        return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -259,5 +259,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(watches, setup, teardown),
     };
     engine = argc > 1 ? argv[1] : "mem";
+    if (!vg_adrv_has(engine))
+        return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -733,6 +733,8 @@ static void clients_may_leave(void **state)
 int main(int argc, char **argv)
 {
     engine = argc > 1 ? argv[1] : "mem";
+    if (!vg_adrv_has(engine))
+        return 77;
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(create_stamps_and_wipes),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "etcd_member.h"
 #include "server/http/authz.h"
 
 struct vg_adrv_loop {
@@ -196,12 +197,45 @@ void vg_adrv_drain(struct vg_adrv *d)
 
 /* ---- opening ---- */
 
+/* "36" of "36" and "36raw". */
+static const char *line_of(const char *version)
+{
+    static const char *const lines[] = {"34", "35", "36"};
+    for (size_t i = 0; i < VG_ARRAY_LEN(lines); i++)
+        if (strncmp(lines[i], version, 2) == 0)
+            return lines[i];
+    return version;
+}
+
+bool vg_adrv_has(const char *engine)
+{
+    return strncmp(engine, "etcd", 4) != 0 || vg_test_etcd_binary(line_of(engine + 4));
+}
+
+static int open_etcd(struct vg_adrv *d, const char *version, struct vg_storage_opts *so,
+                     struct vg_status *why)
+{
+    bool is_raw = strlen(version) > 2;
+    d->etcd = vg_test_etcd_take(line_of(version));
+    const char *servers[] = {d->etcd->url};
+    struct vg_etcd_opts eo = {
+        .servers = servers, .n_servers = 1, .root = "/registry/", .prefix = "/registry/"};
+    if (!is_raw)
+        vg_stored_form(VG_STORED_PROTOBUF, NULL, &eo.form);
+    so->etcd = &eo;
+    return vg_storage_open_etcd(so, &d->storage, why);
+}
+
 static void open_storage(struct vg_adrv *d, const struct vg_adrv_opts *opts)
 {
     struct vg_storage_opts so = opts->storage;
     struct vg_status why;
     bool is_mem = !opts->engine || strcmp(opts->engine, "mem") == 0;
     so.size = sizeof so;
+    if (!is_mem && strncmp(opts->engine, "etcd", 4) == 0) {
+        must(open_etcd(d, opts->engine + 4, &so, &why), "etcd");
+        return;
+    }
     if (!is_mem)
         so.dir = d->dir = vg_test_tmpdir();
     must(is_mem ? vg_storage_open_mem(&so, &d->storage, &why)
@@ -318,6 +352,7 @@ void vg_adrv_close(struct vg_adrv *d)
     vg_free(d->loops);
     if (d->dir)
         vg_test_tmpdir_remove(d->dir);
+    vg_test_etcd_give(d->etcd);
 }
 
 /* ---- behind the server's back ---- */

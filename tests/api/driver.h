@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "net/server.h"
 #include "server/api/api.h"
+#include "server/api/stored_form.h"
 #include "test_support.h"
 
 #define VG_ADRV_LOOPS_MAX 4u
@@ -27,10 +28,12 @@ struct vg_adrv {
     size_t n_loops;
     uint16_t port;
     const char *dir;
+    struct vg_test_etcd *etcd; /* NULL: another engine */
 };
 
 struct vg_adrv_opts {
-    const char *engine;             /* NULL: mem */
+    const char *engine;             /* mem, lmdb, etcd36 (34, 35); NULL: mem. etcd36raw: objects lie
+                                     * there as they are, so that they may be of any shape */
     size_t n_loops;                 /* 0: 1 */
     struct vg_storage_opts storage; /* dir and size are the driver's */
     struct vg_cacher_opts cacher;   /* limits alone */
@@ -43,6 +46,8 @@ struct vg_adrv_opts {
     void (*on_loop)(void *arg, struct vg_loop *loop, struct vg_api_loop *api);
     void *on_loop_arg;
 };
+/* Is the engine there? Else the test is skipped, which is said. */
+bool vg_adrv_has(const char *engine);
 /* The cache is ready when it returns. opts may be NULL. */
 void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts);
 void vg_adrv_close(struct vg_adrv *d);

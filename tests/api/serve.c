@@ -9,6 +9,8 @@ int main(int argc, char **argv)
     struct vg_adrv d;
     struct vg_adrv_opts opts = {
         .engine = argc > 1 ? argv[1] : "mem", .n_loops = 2, .storage = {.unsafe_no_fsync = true}};
+    if (!vg_adrv_has(opts.engine))
+        return 77;
     vg_adrv_open(&d, &opts);
     printf("port %u\n", d.port);
     fflush(stdout);

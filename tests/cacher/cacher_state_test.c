@@ -215,7 +215,7 @@ static void a_wait_ends_when_the_cache_is_fresh_or_time_is_up(void **state)
     struct vg_cache_wait at_once, later, never, cancelled;
     vg_cdrv_open(&d, NULL);
     n_answers = 0;
-    vg_cache_wait_fresh(d.ports[0], vg_cache_consistent_rev(d.c), &at_once, on_fresh);
+    vg_cache_wait_consistent(d.ports[0], &at_once, on_fresh);
     assert_int_equal(n_answers, 0); /* never from within */
     vg_cdrv_turn_ports(&d);
     assert_int_equal(n_answers, 1);

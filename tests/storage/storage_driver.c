@@ -75,53 +75,11 @@ void vg_drv_turn(struct vg_drv *d, const char *what)
 
 /* ---- etcd ---- */
 
-/* The next one, started while the test before runs. */
-static struct vg_test_etcd *spare;
-
-static struct vg_test_etcd *begin_etcd(const char *line)
-{
-    static const char *const extra[] = {"--unsafe-no-fsync", "--heartbeat-interval=20",
-                                        "--election-timeout=200", "--max-request-bytes=33554432",
-                                        NULL};
-    struct vg_test_etcd *t = calloc(1, sizeof *t);
-    if (!t)
-        vg_drv_die("etcd", -ENOMEM);
-    t->binary = vg_test_etcd_binary(line);
-    t->extra = extra;
-    if (!t->binary)
-        vg_drv_die("etcd", VIGIL_E_NOT_FOUND);
-    vg_test_etcd_begin(t);
-    return t;
-}
-
-static void end_etcd(struct vg_test_etcd *take_etcd)
-{
-    if (take_etcd)
-        vg_test_etcd_remove(take_etcd);
-    free(take_etcd);
-}
-
-static void drop_spare(void)
-{
-    end_etcd(vg_steal(spare));
-}
-
-static void take_etcd(struct vg_drv *d, const char *line)
-{
-    static bool is_armed;
-    d->etcd = spare ? spare : begin_etcd(line);
-    spare = begin_etcd(line);
-    if (!is_armed)
-        atexit(drop_spare);
-    is_armed = true;
-    vg_test_etcd_wait(d->etcd);
-}
-
 static void give_etcd_up(struct vg_drv *d)
 {
-    if (d->is_guest)
-        d->etcd = NULL;
-    end_etcd(vg_steal(d->etcd));
+    if (!d->is_guest)
+        vg_test_etcd_give(d->etcd);
+    d->etcd = NULL;
 }
 
 /* ---- open and close ---- */
@@ -165,7 +123,7 @@ static void fill_opts(struct vg_drv *d, const struct engine *e)
     if (!d->opts.clock)
         make_clock(d);
     if (e->etcd)
-        take_etcd(d, e->etcd);
+        d->etcd = vg_test_etcd_take(e->etcd);
     else if (!d->opts.dir && (e->features & VG_DRV_DURABLE))
         d->opts.dir = d->tmpdir = vg_test_tmpdir();
 }

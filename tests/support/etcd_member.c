@@ -201,3 +201,50 @@ void vg_test_etcd_go_on(struct vg_test_etcd *e)
 {
     kill(e->pid, SIGCONT);
 }
+
+/* ---- one after the other ---- */
+
+static struct vg_test_etcd *spare;
+static const char *spare_version;
+
+static struct vg_test_etcd *begin_new(const char *version)
+{
+    static const char *const extra[] = {"--unsafe-no-fsync", "--heartbeat-interval=20",
+                                        "--election-timeout=200", "--max-request-bytes=33554432",
+                                        NULL};
+    struct vg_test_etcd *e = calloc(1, sizeof *e);
+    if (!e || !(e->binary = vg_test_etcd_binary(version)))
+        abort();
+    e->extra = extra;
+    vg_test_etcd_begin(e);
+    return e;
+}
+
+static void drop_spare(void)
+{
+    vg_test_etcd_give(spare);
+    spare = NULL;
+}
+
+struct vg_test_etcd *vg_test_etcd_take(const char *version)
+{
+    static bool is_armed;
+    if (spare && strcmp(version, spare_version) != 0)
+        drop_spare();
+    struct vg_test_etcd *e = spare ? spare : begin_new(version);
+    spare = begin_new(version);
+    spare_version = version;
+    if (!is_armed)
+        atexit(drop_spare);
+    is_armed = true;
+    vg_test_etcd_wait(e);
+    return e;
+}
+
+void vg_test_etcd_give(struct vg_test_etcd *e)
+{
+    if (!e)
+        return;
+    vg_test_etcd_remove(e);
+    free(e);
+}

@@ -29,6 +29,10 @@ void vg_test_etcd_wait(struct vg_test_etcd *e);
 void vg_test_etcd_kill(struct vg_test_etcd *e);
 /* End it if it runs, and remove its data. */
 void vg_test_etcd_remove(struct vg_test_etcd *e);
+/* A fresh one that does not sync, for tests that need many: the next is started meanwhile. Ends the
+ * run when there is none of this version. */
+struct vg_test_etcd *vg_test_etcd_take(const char *version);
+void vg_test_etcd_give(struct vg_test_etcd *e); /* takes NULL */
 /* SIGSTOP and SIGCONT. */
 void vg_test_etcd_pause(struct vg_test_etcd *e);
 void vg_test_etcd_go_on(struct vg_test_etcd *e);

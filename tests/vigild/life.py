@@ -115,7 +115,9 @@ def test_a_port_in_use_is_named(case):
 def test_bad_flags_say_what_to_do(case):
     for args, text in (
             (["--data-dri", "x"], "did you mean --data-dir?"),
-            (["--etcd-servers=http://x"], "the store is embedded"),
+            (["--etcd-servers=http://127.0.0.1:1", "--etcd-connect-timeout=200ms"],
+             "is etcd running there"),
+            (["--storage=etcd"], "needs --etcd-servers"),
             (["serve"], "'serve' is no flag"),
             (["--secure-port", "70000"], "from 0 to 65535"),
             (["--watch-cache-sizes", "pods"], "resource[.group]#size"),

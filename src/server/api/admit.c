@@ -47,12 +47,13 @@ static bool look_in_cache(struct vg_admit *a, const struct vg_kind *namespaces)
 {
     struct vg_api *api = a->call->loop->api;
     struct vg_cache_snapshot snap;
-    vg_rev newest = vg_storage_revision(api->storage);
+    vg_rev newest;
+    bool knows = vg_cache_knows_newest(api->cacher, &newest);
     if (vg_cache_newest(api->cacher, vg_kind_index(namespaces), &snap) < 0)
         return false;
     learn(a, vg_root_get(snap.root, (struct vg_tree_key){.minor = vg_obj_key_slice(&a->key)}));
     vg_rev own = atomic_load_explicit(&api->namespaces_rev, memory_order_acquire);
-    bool is_known = snap.rev >= (a->exists ? own : newest);
+    bool is_known = a->exists ? snap.rev >= own : knows && snap.rev >= newest;
     vg_cache_snapshot_done(&snap);
     return is_known;
 }

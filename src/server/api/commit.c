@@ -87,16 +87,18 @@ static void read_storage(struct vg_change *c)
     }
 }
 
-/* The newest of the cache. False: it does not know. */
+/* The newest of the cache. False: it does not know. Where others write too it is never surely the
+ * newest: a write finds out by what it expects, and a refusal looks into storage first. */
 static bool look_in_cache(struct vg_change *c)
 {
     struct vg_api *api = c->call->loop->api;
     struct vg_cache_snapshot snap;
-    vg_rev newest = vg_storage_revision(api->storage);
+    vg_rev newest;
+    bool is_known = vg_cache_knows_newest(api->cacher, &newest);
     if (vg_cache_newest(api->cacher, vg_kind_index(c->kind), &snap) < 0)
         return false;
     struct vg_tree_key key = {.minor = vg_obj_key_slice(&c->key)};
-    hold(c, vg_root_get(snap.root, key), snap.rev >= newest);
+    hold(c, vg_root_get(snap.root, key), is_known && snap.rev >= newest);
     vg_cache_snapshot_done(&snap);
     return c->cur || c->is_current;
 }
@@ -169,6 +171,7 @@ static void submit(struct vg_change *c, struct vg_rec *take_rec)
         .ops = &c->op,
         .n_ops = 1,
         .no_prev = true,
+        .is_unique = c->is_create, /* by its uid */
     };
     ask(c);
     int err = vg_storage_txn(c->call->loop->api->storage, &c->txn);

@@ -354,5 +354,5 @@ void vg_api_deletecollection(struct vg_api_call *call)
         return;
     }
     w->is_asking = true;
-    vg_cache_wait_fresh(call->loop->port, vg_cache_consistent_rev(api->cacher), &w->wait, on_fresh);
+    vg_cache_wait_consistent(call->loop->port, &w->wait, on_fresh);
 }

@@ -117,7 +117,11 @@ static void on_fresh(struct vg_cache_wait *wait, int err)
 static void read_cache(struct getter *g)
 {
     struct vg_cache_snapshot s;
-    vg_rev wanted = g->is_consistent ? vg_cache_consistent_rev(cacher(g)) : g->at_least;
+    vg_rev wanted = g->at_least;
+    if (g->is_consistent && !vg_cache_knows_newest(cacher(g), &wanted)) {
+        read_storage(g);
+        return;
+    }
     if (vg_cache_newest(cacher(g), vg_kind_index(g->kind), &s) < 0) {
         read_storage(g);
         return;

@@ -244,9 +244,10 @@ static void on_fresh(struct vg_cache_wait *wait, int err)
                       vg_clock_mono_ns(l->call->loop->api->clock) - l->waiting_since);
     if (l->call->is_answered)
         vg_list_finish(l); /* its time is over */
-    else if (err == 0)
+    else if (err == 0) {
+        l->is_fresh = true;
         vg_list_find(l);
-    else if (l->is_consistent)
+    } else if (l->is_consistent)
         find_in_storage(l);
     else
         refuse_too_large(l, vg_cacher_revision(cacher(l)), true);
@@ -257,6 +258,13 @@ static void wait_for(struct vg_lister *l, vg_rev rev)
     l->is_waiting = true;
     l->waiting_since = vg_clock_mono_ns(l->call->loop->api->clock);
     vg_cache_wait_fresh(l->call->loop->port, rev, &l->wait, on_fresh);
+}
+
+static void wait_for_newest(struct vg_lister *l)
+{
+    l->is_waiting = true;
+    l->waiting_since = vg_clock_mono_ns(l->call->loop->api->clock);
+    vg_cache_wait_consistent(l->call->loop->port, &l->wait, on_fresh);
 }
 
 static void find_not_ready(struct vg_lister *l)
@@ -270,7 +278,8 @@ static void find_not_ready(struct vg_lister *l)
 static void find_newest(struct vg_lister *l)
 {
     struct vg_cache_snapshot s;
-    vg_rev rev = l->is_consistent ? vg_cache_consistent_rev(cacher(l)) : l->rev;
+    vg_rev rev = l->rev;
+    bool must_ask = l->is_consistent && !vg_cache_knows_newest(cacher(l), &rev) && !l->is_fresh;
     int r = vg_cache_newest(cacher(l), l->kind_index, &s);
     if (r == VIGIL_E_UNSUPPORTED) {
         find_in_storage(l);
@@ -278,7 +287,10 @@ static void find_newest(struct vg_lister *l)
         find_not_ready(l);
     } else if (r < 0) {
         refuse_err(l, r, NULL);
-    } else if (l->want == VG_LIST_AT_LEAST && s.rev < rev) {
+    } else if (must_ask) {
+        vg_cache_snapshot_done(&s);
+        wait_for_newest(l);
+    } else if (l->want == VG_LIST_AT_LEAST && s.rev < rev && !l->is_fresh) {
         vg_cache_snapshot_done(&s);
         wait_for(l, rev);
     } else {

@@ -49,6 +49,7 @@ struct vg_lister {
     enum vg_list_want want;
     vg_rev rev;
     bool is_consistent; /* the revision is storage's of now: a stale cache is passed by */
+    bool is_fresh;      /* it was waited for: the cache has it */
     bool has_continue;
     uint64_t limit;          /* 0: none */
     struct vg_obj_key root;  /* of the keys that are listed: prefix, or prefix and namespace */

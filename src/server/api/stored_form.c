@@ -71,23 +71,23 @@ static const struct vg_kind *kind_of_meta(struct vg_slice api_version, struct vg
 }
 
 static int read_protobuf(struct vg_arena *a, struct vg_slice bytes, const struct vg_kind **ret_kind,
-                         struct vg_json *ret_root)
+                         struct vg_json *ret_root, struct vg_status *status)
 {
     struct vg_proto_envelope x;
-    int r = vg_proto_open(bytes, &x, NULL);
+    int r = vg_proto_open(bytes, &x, status);
     if (r < 0)
         return r;
     *ret_kind = kind_of_meta(x.api_version, x.kind);
     if (!*ret_kind)
         return VIGIL_E_UNSUPPORTED;
-    return vg_proto_decode(a, vg_kind_type(*ret_kind), &x, ret_root, NULL);
+    return vg_proto_decode(a, vg_kind_type(*ret_kind), &x, ret_root, status);
 }
 
 static int read_json(struct vg_arena *a, struct vg_slice bytes, const struct vg_kind **ret_kind,
-                     struct vg_json *ret_root)
+                     struct vg_json *ret_root, struct vg_status *status)
 {
     struct vg_json *root;
-    int r = vg_json_parse(a, bytes, NULL, &root, NULL);
+    int r = vg_json_parse(a, bytes, NULL, &root, status);
     if (r < 0)
         return r;
     *ret_kind = root->type == VG_JSON_OBJECT
@@ -96,21 +96,23 @@ static int read_json(struct vg_arena *a, struct vg_slice bytes, const struct vg_
                     : NULL;
     if (!*ret_kind)
         return VIGIL_E_UNSUPPORTED;
-    r = vg_schema_decode(a, vg_kind_type(*ret_kind), root, NULL, NULL);
+    r = vg_schema_decode(a, vg_kind_type(*ret_kind), root, NULL, status);
     *ret_root = *root;
     return r;
 }
 
 /* The object as it would be written here. */
 static int read_object(struct vg_arena *a, const struct vg_kind *kind, struct vg_slice bytes,
-                       struct vg_obj_sealed *sealed)
+                       struct vg_obj_sealed *sealed, struct vg_status *status)
 {
     const struct vg_kind *said = NULL;
     struct vg_json root = {0}, arranged;
     bool is_protobuf = vg_slice_has_prefix(bytes, vg_slice("k8s\0", 4));
-    int r = is_protobuf ? read_protobuf(a, bytes, &said, &root) : read_json(a, bytes, &said, &root);
+    int r = is_protobuf ? read_protobuf(a, bytes, &said, &root, status)
+                        : read_json(a, bytes, &said, &root, status);
     if (r == 0 && vg_kind_stored(said) != kind)
-        r = VIGIL_E_UNSUPPORTED;
+        r = vg_fail(status, VIGIL_E_UNSUPPORTED, "it says that it is a %s of %s", said->kind,
+                    said->api_version);
     if (r == 0)
         r = vg_schema_default(a, vg_kind_type(said), &root);
     if (r == 0)
@@ -119,7 +121,17 @@ static int read_object(struct vg_arena *a, const struct vg_kind *kind, struct vg
         r = vg_schema_default(a, vg_kind_type(kind), &root);
     if (r == 0)
         r = vg_schema_arrange(a, vg_kind_type(kind), &root, &arranged);
-    return r < 0 ? r : vg_obj_seal(kind->fields, &arranged, sealed, NULL);
+    return r < 0 ? r : vg_obj_seal(kind->fields, &arranged, sealed, status);
+}
+
+static void tell(struct vg_stored_trouble *t, struct vg_slice key, int err,
+                 const struct vg_status *why)
+{
+    if (!t)
+        return;
+    atomic_fetch_add_explicit(&t->unreadable, 1, memory_order_relaxed);
+    vg_error(t->log, "object_unreadable", "key=%.*s why=%s", VG_SLICE_ARG(key),
+             why->err ? why->message : vg_err_text(err));
 }
 
 static int keep_raw(struct vg_slice bytes, struct vg_buf *value)
@@ -133,15 +145,17 @@ static int from_bytes(void *arg, struct vg_slice key, struct vg_slice bytes, str
     VG_AUTO(arena) arena = {.max = TREE_MAX};
     VG_AUTO(obj_sealed) sealed;
     const struct vg_kind *kind = vg_kind_of_key(key);
-    (void)arg;
+    struct vg_status why = {0};
     vg_obj_sealed_init(&sealed);
     if (!kind)
         return keep_raw(bytes, value);
-    int r = read_object(&arena, kind, bytes, &sealed);
+    int r = read_object(&arena, kind, bytes, &sealed, &why);
     if (r == -ENOMEM)
         return r;
-    if (r < 0)
+    if (r < 0) {
+        tell(arg, key, r, &why);
         return keep_raw(bytes, value);
+    }
     r = vg_buf_append_slice(header, vg_buf_slice(&sealed.header));
     return r < 0 ? r : vg_buf_append_slice(value, vg_buf_slice(&sealed.value));
 }
@@ -160,7 +174,8 @@ static int to_protobuf(void *arg, const struct vg_rec *rec, struct vg_buf *out)
     if (rec->header_len == 0)
         return to_json(arg, rec, out);
     int r = vg_protobuf_of_value(vg_rec_value(rec), 0, VG_PROTOBUF_WHOLE, out);
-    return r == VIGIL_E_UNSUPPORTED ? to_json(arg, rec, out) : r;
+    /* What has no such form is stored as it is: both are read. */
+    return r == 0 || r == -ENOMEM ? r : to_json(arg, rec, out);
 }
 
 bool vg_stored_media_find(const char *name, enum vg_stored_media *ret_media)
@@ -170,10 +185,12 @@ bool vg_stored_media_find(const char *name, enum vg_stored_media *ret_media)
     return is_protobuf || strcmp(name, "application/json") == 0;
 }
 
-void vg_stored_form(enum vg_stored_media media, struct vg_stored_form *ret_form)
+void vg_stored_form(enum vg_stored_media media, struct vg_stored_trouble *trouble,
+                    struct vg_stored_form *ret_form)
 {
     *ret_form = (struct vg_stored_form){
         .to_bytes = media == VG_STORED_PROTOBUF ? to_protobuf : to_json,
         .from_bytes = from_bytes,
+        .arg = trouble,
     };
 }

@@ -14,8 +14,16 @@ enum vg_stored_media { VG_STORED_JSON, VG_STORED_PROTOBUF };
 /* By the name of the media type; false: it is none of these. */
 bool vg_stored_media_find(const char *name, enum vg_stored_media *ret_media);
 
-/* What is written as JSON, or in protobuf where the kind has it. */
-void vg_stored_form(enum vg_stored_media media, struct vg_stored_form *ret_form);
+/* What could not be read: it is told by its key and counted, each time it is met. */
+struct vg_stored_trouble {
+    const struct vg_log *log; /* NULL = silent */
+    _Atomic uint64_t unreadable;
+};
+
+/* What is written as JSON, or in protobuf where the kind has it. trouble may be NULL; it outlives
+ * the form. */
+void vg_stored_form(enum vg_stored_media media, struct vg_stored_trouble *trouble,
+                    struct vg_stored_form *ret_form);
 
 /* The kind whose objects lie below this key; NULL: none that is known here. */
 const struct vg_kind *vg_kind_of_key(struct vg_slice key);

@@ -21,7 +21,7 @@ struct read {
 static void read_bytes(struct vg_slice key, struct vg_slice bytes, struct read *ret)
 {
     struct vg_stored_form form;
-    vg_stored_form(VG_STORED_JSON, &form);
+    vg_stored_form(VG_STORED_JSON, NULL, &form);
     *ret = (struct read){0};
     assert_int_equal(form.from_bytes(form.arg, key, bytes, &ret->header, &ret->value), 0);
 }
@@ -37,7 +37,7 @@ static void write_as(enum vg_stored_media media, struct vg_slice key, const stru
 {
     struct vg_stored_form form;
     struct vg_rec *rec;
-    vg_stored_form(media, &form);
+    vg_stored_form(media, NULL, &form);
     assert_int_equal(
         vg_rec_new(VG_REC_PUT, key, vg_buf_slice(&r->header), vg_buf_slice(&r->value), &rec), 0);
     assert_int_equal(form.to_bytes(form.arg, rec, out), 0);
@@ -156,7 +156,7 @@ static void memory_that_is_missing_is_told(void **state)
 {
     struct vg_stored_form form;
     (void)state;
-    vg_stored_form(VG_STORED_PROTOBUF, &form);
+    vg_stored_form(VG_STORED_PROTOBUF, NULL, &form);
     VG_ALLOC_FAIL_LOOP (n) {
         struct read r = {0};
         int err = form.from_bytes(form.arg, KEY, VG_SLICE_LIT(CONFIG_MAP), &r.header, &r.value);

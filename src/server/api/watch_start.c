@@ -27,6 +27,7 @@ struct starting {
     enum vg_table_include include;
     vg_rev rev; /* to start after, or to wait for */
     bool with_end_bookmark;
+    bool from_newest; /* rev is the store's of now, as far as it is known here */
     bool is_waiting;
     struct vg_cache_wait wait;
 };
@@ -184,7 +185,13 @@ static void on_fresh(struct vg_cache_wait *wait, int err)
     struct vg_api_status status;
     s->is_waiting = false;
     if (err == 0) {
+        s->rev = wait->rev;
         start(s);
+        return;
+    }
+    if (err != VIGIL_E_FUTURE) {
+        vg_status_from_err(&s->call->ask->arena, &status, err, NULL);
+        refuse(s, &status);
         return;
     }
     vg_status_too_large_rev(&s->call->ask->arena, &status, s->rev,
@@ -208,15 +215,20 @@ static void start_when_fresh(struct starting *s)
 {
     struct vg_cacher *c = s->call->loop->api->cacher;
     bool is_uncached = vg_kind_is(s->call->ask->target->kind, VG_KIND_UNCACHED);
-    if (is_uncached || !vg_cacher_is_ready(c) ||
-        vg_cache_port_revision(s->call->loop->port) >= s->rev) {
+    vg_rev newest;
+    bool must_ask = s->from_newest && !vg_cache_knows_newest(c, &newest);
+    bool is_there = is_uncached || vg_cache_port_revision(s->call->loop->port) >= s->rev;
+    if (!vg_cacher_is_ready(c) || (is_there && !must_ask)) {
         start(s);
         return;
     }
     s->is_waiting = true;
     s->call->state = s;
     s->call->op = &starting_op;
-    vg_cache_wait_fresh(s->call->loop->port, s->rev, &s->wait, on_fresh);
+    if (must_ask)
+        vg_cache_wait_consistent(s->call->loop->port, &s->wait, on_fresh);
+    else
+        vg_cache_wait_fresh(s->call->loop->port, s->rev, &s->wait, on_fresh);
 }
 
 /* ---- the request ---- */
@@ -234,6 +246,13 @@ static int read_rev(struct starting *s, struct vg_api_status *ret_status)
     return r;
 }
 
+/* From what is current now. True: that has to be asked for. */
+static bool set_newest(struct starting *s)
+{
+    s->from_newest = true;
+    return !vg_cache_knows_newest(s->call->loop->api->cacher, &s->rev);
+}
+
 /* The table above. Says whether to wait for s->rev first. */
 static bool plan(struct starting *s)
 {
@@ -243,7 +262,7 @@ static bool plan(struct starting *s)
         s->start = VG_WATCH_STATE;
         s->with_end_bookmark = s->opts.allow_bookmarks;
         if (is_unset)
-            s->rev = vg_cache_consistent_rev(s->call->loop->api->cacher);
+            (void)set_newest(s);
         return s->rev > 0;
     }
     if (s->rev > 0)
@@ -252,7 +271,7 @@ static bool plan(struct starting *s)
         s->start = VG_WATCH_STATE;
     else if (is_unset) {
         s->start = VG_WATCH_AFTER;
-        s->rev = vg_cache_consistent_rev(s->call->loop->api->cacher);
+        return set_newest(s);
     } else {
         s->start = VG_WATCH_NOW;
     }

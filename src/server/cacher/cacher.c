@@ -262,9 +262,10 @@ vg_rev vg_cacher_revision(struct vg_cacher *c)
     return atomic_load_explicit(&c->rev, memory_order_acquire);
 }
 
-vg_rev vg_cache_consistent_rev(struct vg_cacher *c)
+bool vg_cache_knows_newest(struct vg_cacher *c, vg_rev *ret_rev)
 {
-    return vg_storage_revision(c->opts.storage);
+    *ret_rev = vg_storage_revision(c->opts.storage);
+    return !vg_storage_is_shared(c->opts.storage);
 }
 
 /* ---- snapshots ---- */

@@ -156,8 +156,13 @@ struct vg_cache_wait {
 void vg_cache_wait_fresh(struct vg_cache_port *p, vg_rev rev, struct vg_cache_wait *wait,
                          void (*done)(struct vg_cache_wait *wait, int err));
 void vg_cache_wait_cancel(struct vg_cache_wait *wait); /* done has not run, and will not */
-/* What a consistent read waits for: the store's revision now. */
-vg_rev vg_cache_consistent_rev(struct vg_cacher *c);
+/* The same until what is current now has been pulled, wherever it was written; wait->rev tells it
+ * to done. Also an error of storage. */
+void vg_cache_wait_consistent(struct vg_cache_port *p, struct vg_cache_wait *wait,
+                              void (*done)(struct vg_cache_wait *wait, int err));
+/* How new a state must be to be current, if that is known without asking: not in a store that
+ * others write to. False: wait for it. */
+bool vg_cache_knows_newest(struct vg_cacher *c, vg_rev *ret_rev);
 
 /* ---- watching ---- */
 

@@ -215,6 +215,7 @@ struct vg_cache_port {
     vg_rev seen;
     struct vg_port_kind *kinds;
     struct vg_list waits;
+    struct vg_port_fresh *fresh;
     struct vg_list ended;  /* to be freed when nobody is walking */
     struct vg_list behind; /* watchers that have something to catch up with, in turn */
     struct vg_list full;   /* watchers whose sink is full, the longest first */
@@ -271,6 +272,11 @@ enum told {
 /* port.c */
 void vg_port_schedule(struct vg_cache_watcher *w); /* into the wheel, at its next due time */
 void vg_port_wake(struct vg_cache_port *p);
+void vg_port_hurry(struct vg_cache_port *p); /* the same, without a nap */
+/* fresh.c */
+VG_CHECK int vg_port_fresh_new(struct vg_cache_port *p);
+void vg_port_fresh_free(struct vg_cache_port *p); /* nobody waits */
+void vg_port_serve_waits(struct vg_cache_port *p);
 /* watcher.c */
 VG_CHECK int vg_watcher_go_live(struct vg_cache_watcher *w);
 void vg_watcher_leave_live(struct vg_cache_watcher *w);

@@ -114,6 +114,7 @@ static void follow(struct vg_cacher *c, vg_rev after)
         .keys = {.kind = VG_KEYS_FROM},
         .from = after + 1,
         .progress = true,
+        .no_prev = true, /* the trees have it */
         .on_batch = on_batch,
         .on_end = on_end,
         .arg = c,

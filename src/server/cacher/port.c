@@ -134,21 +134,6 @@ static void end_cached(struct vg_cache_port *p)
     }
 }
 
-static void finish_wait(struct vg_cache_wait *w, int err)
-{
-    vg_cache_wait_cancel(w);
-    w->done(w, err);
-}
-
-static void serve_waits(struct vg_cache_port *p)
-{
-    VG_LIST_FOREACH_SAFE (n, &p->waits) {
-        struct vg_cache_wait *w = VG_CONTAINER_OF(n, struct vg_cache_wait, link);
-        if (w->rev <= p->seen)
-            finish_wait(w, 0);
-    }
-}
-
 /* The feed has written the records on another processor: ask for what dispatching will read of
  * those that come soon, so that their misses overlap with the work on this one. */
 static void fetch_ahead(const struct vg_cache_batch *b, size_t i)
@@ -246,7 +231,7 @@ static void on_wake(struct vg_mail *mail)
     else
         be_wakeable(p);
     bool had_live_work = pull(p);
-    serve_waits(p);
+    vg_port_serve_waits(p);
     catch_up(p, had_live_work);
     free_ended(p);
 }
@@ -306,31 +291,12 @@ static void on_tick(struct vg_timer *t)
     vg_timer_start(p->loop, &p->tick, VG_NS_PER_S, on_tick);
 }
 
-/* ---- waiting until fresh ---- */
-
-static void on_late(struct vg_timer *t)
+/* Who waits is in a hurry. */
+void vg_port_hurry(struct vg_cache_port *p)
 {
-    finish_wait(VG_CONTAINER_OF(t, struct vg_cache_wait, timer), VIGIL_E_FUTURE);
-}
-
-void vg_cache_wait_fresh(struct vg_cache_port *p, vg_rev rev, struct vg_cache_wait *wait,
-                         void (*done)(struct vg_cache_wait *wait, int err))
-{
-    wait->port = p;
-    wait->rev = rev;
-    wait->done = done;
-    wait->timer = (struct vg_timer){0};
-    vg_list_push_back(&p->waits, &wait->link);
-    vg_timer_start(p->loop, &wait->timer, p->c->opts.fresh_ms * VG_NS_PER_MS, on_late);
-    vg_port_wake(p); /* also when it is fresh already: never from within */
+    vg_port_wake(p);
     if (p->nap.armed)
-        vg_timer_start(p->loop, &p->nap, 0, on_nap_over); /* who waits is in a hurry */
-}
-
-void vg_cache_wait_cancel(struct vg_cache_wait *wait)
-{
-    vg_list_remove(&wait->link);
-    vg_timer_stop(wait->port->loop, &wait->timer);
+        vg_timer_start(p->loop, &p->nap, 0, on_nap_over);
 }
 
 /* ---- life ---- */
@@ -366,7 +332,8 @@ int vg_cache_port_open(struct vg_cacher *c, struct vg_loop *loop, struct vg_cach
     if (!p)
         return -ENOMEM;
     p->kinds = vg_calloc(c->n_kinds, sizeof *p->kinds);
-    if (!p->kinds) {
+    if (!p->kinds || vg_port_fresh_new(p) < 0) {
+        vg_free(p->kinds);
         vg_free(p);
         return -ENOMEM;
     }
@@ -417,6 +384,7 @@ static void done_kind(struct vg_port_kind *pk)
 void vg_cache_port_close(struct vg_cache_port *p)
 {
     assert(p->n_watchers == 0 && vg_list_is_empty(&p->waits));
+    vg_port_fresh_free(p);
     free_ended(p);
     vg_timer_stop(p->loop, &p->tick);
     vg_tail_unlisten(&p->c->tail, &p->listener);

@@ -15,8 +15,8 @@ struct vg_frame {
     const void *block; /* what the slices point into; NULL: constants and the frame alone */
     void (*ref)(const void *block);
     void (*unref)(const void *block);
-    /* Of events in the stored form, for sinks within the process: what happened, and the record that
-     * is shown, which is block. VG_OBJ_NONE: a bookmark, or another form. */
+    /* Of events in the stored form, for sinks within the process: what happened, and the record
+     * that is shown, which is block. VG_OBJ_NONE: a bookmark, or another form. */
     enum vg_obj_change change;
 };
 

@@ -185,7 +185,7 @@ static int check_fit(struct vg_copy_args *a, char **args, int n_args, unsigned g
         return vg_fail(reterr_status, VIGIL_E_INVALID,
                        "--storage-media-type is application/json or " VG_PROTOBUF_TYPE ", not '%s'",
                        a->media);
-    vg_stored_form(media, &a->opts.etcd.form);
+    vg_stored_form(media, NULL, &a->opts.etcd.form);
     a->opts.from = args[0];
     a->opts.to = args[1];
     a->opts.is_from_file = a->command == VG_COPY_RESTORE;

@@ -12,8 +12,10 @@
 static const struct vg_flag place_flags[] = {
     {"data-dir", "DIR", VG_FLAG_TEXT, AT(data_dir), "vigil-data", 0, 0,
      "where everything is kept: the store, keys and\nadmin.kubeconfig; made if absent, 0700"},
-    {"storage", "lmdb|mem", VG_FLAG_CHOICE, AT(storage), "lmdb", 0, 0,
-     "lmdb: durable, in DIR/store; mem: in memory,\ngone when vigild ends, for tests"},
+    {"storage", "lmdb|mem|etcd", VG_FLAG_CHOICE, AT(storage), "lmdb", 0, 0,
+     "lmdb: durable, in DIR/store; mem: in memory,\ngone when vigild ends, for tests; etcd: in "
+     "the\n"
+     "cluster of --etcd-servers, which imply it"},
     {"bind-address", "ADDRESS", VG_FLAG_TEXT, AT(bind_address), "127.0.0.1", 0, 0,
      "address of the secure port; 0.0.0.0 or :: means\nevery interface"},
     {"secure-port", "PORT", VG_FLAG_NUMBER, AT(secure_port), "6443", 0, PORT_MAX,
@@ -116,6 +118,32 @@ static const struct vg_flag control_flags[] = {
     {0},
 };
 
+static const struct vg_flag etcd_flags[] = {
+    {"etcd-servers", "LIST", VG_FLAG_TEXT, AT(etcd_servers), NULL, 0, 0,
+     "keep everything in this etcd cluster: addresses of\nits members, https://host:2379, parted "
+     "by "
+     "commas"},
+    {"etcd-cafile", "FILE", VG_FLAG_TEXT, AT(etcd_ca_file), NULL, 0, 0,
+     "PEM bundle that etcd's certificates are signed by;\nelse the system's"},
+    {"etcd-certfile", "FILE", VG_FLAG_TEXT, AT(etcd_cert_file), NULL, 0, 0,
+     "PEM certificate to show to etcd"},
+    {"etcd-keyfile", "FILE", VG_FLAG_TEXT, AT(etcd_key_file), NULL, 0, 0, "its PEM key"},
+    {"etcd-username", "NAME", VG_FLAG_TEXT, AT(etcd_username), NULL, 0, 0,
+     "user of etcd, where it asks for one"},
+    {"etcd-password-file", "FILE", VG_FLAG_TEXT, AT(etcd_password_file), NULL, 0, 0,
+     "file with that user's password"},
+    {"etcd-prefix", "PATH", VG_FLAG_TEXT, AT(etcd_prefix), "/registry", 0, 0,
+     "what all keys in etcd begin with"},
+    {"storage-media-type", "TYPE", VG_FLAG_TEXT, AT(storage_media_type),
+     "application/vnd.kubernetes.protobuf", 0, 0,
+     "how objects are written to etcd: so, or as JSON\n(application/json);\nboth are read"},
+    {"etcd-connect-timeout", "DURATION", VG_FLAG_DURATION, AT(etcd_connect_ms), "20s", 100, 0,
+     "how long a start waits for etcd to answer"},
+    {"etcd-healthcheck-timeout", "DURATION", VG_FLAG_DURATION, AT(etcd_health_ms), "2s", 100, 0,
+     "between looks at etcd's health, and how long one\nmay take"},
+    {0},
+};
+
 static const struct vg_flag life_flags[] = {
     {"shutdown-delay-duration", "DURATION", VG_FLAG_DURATION, AT(shutdown_delay_ms), "0s", 0, 0,
      "after SIGTERM serve on for so long while /readyz\nfails"},
@@ -143,6 +171,7 @@ const struct vg_flag_group vg_flag_groups[] = {
     {"Connections", connection_flags},
     {"Cache and store", store_flags},
     {"Controllers", control_flags},
+    {"etcd", etcd_flags},
     {"Ending, logs and the rest", life_flags},
     {NULL, NULL},
 };

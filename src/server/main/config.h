@@ -37,6 +37,10 @@ struct vg_config {
     bool unsafe_no_fsync;
     /* what it does by itself */
     const char *controllers;
+    /* etcd */
+    const char *etcd_servers, *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
+    const char *etcd_username, *etcd_password_file, *storage_media_type;
+    uint64_t etcd_connect_ms, etcd_health_ms;
     /* ending */
     uint64_t shutdown_delay_ms, shutdown_grace_ms;
     /* log */

@@ -67,11 +67,6 @@ static const char *nearest(struct vg_slice name)
 int vg_flag_unknown(struct vg_slice name, struct vg_status *reterr_status)
 {
     const char *other = nearest(name);
-    if (vg_slice_has_prefix(name, VG_SLICE_LIT("etcd-servers")))
-        return vg_fail(reterr_status, VIGIL_E_INVALID,
-                       "there is no flag --%.*s: the store is embedded, and --data-dir says where "
-                       "it is",
-                       VG_SLICE_ARG(name));
     if (other)
         return vg_fail(reterr_status, VIGIL_E_INVALID,
                        "there is no flag --%.*s; did you mean --%s?", VG_SLICE_ARG(name), other);
@@ -230,8 +225,41 @@ static int read_file(const char *path, struct vg_config *c, struct vg_status *re
 
 /* ---- all of it ---- */
 
-static int check(const struct vg_config *c, struct vg_status *reterr_status)
+static int check_etcd(struct vg_config *c, struct vg_status *reterr_status)
 {
+    if (c->etcd_servers && strcmp(c->storage, "mem") == 0)
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       "--storage mem and --etcd-servers do not go together: leave one out");
+    if (c->etcd_servers)
+        c->storage = "etcd";
+    else if (strcmp(c->storage, "etcd") == 0)
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       "--storage etcd needs --etcd-servers: say where it is");
+    if (!c->etcd_cert_file != !c->etcd_key_file)
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       "--etcd-certfile and --etcd-keyfile go together: give both or neither");
+    if (!c->etcd_username != !c->etcd_password_file)
+        return vg_fail(
+            reterr_status, VIGIL_E_INVALID,
+            "--etcd-username and --etcd-password-file go together: give both or neither");
+    if (!c->storage_media_type ||
+        (strcmp(c->storage_media_type, "application/json") != 0 &&
+         strcmp(c->storage_media_type, "application/vnd.kubernetes.protobuf") != 0))
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       "--storage-media-type is application/json or "
+                       "application/vnd.kubernetes.protobuf");
+    size_t n = c->etcd_prefix ? strlen(c->etcd_prefix) : 0;
+    if (n < 2 || n > 200 || c->etcd_prefix[0] != '/' || c->etcd_prefix[n - 1] == '/')
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       "--etcd-prefix begins with a slash and does not end with one: /registry");
+    return 0;
+}
+
+static int check(struct vg_config *c, struct vg_status *reterr_status)
+{
+    int r = check_etcd(c, reterr_status);
+    if (r < 0)
+        return r;
     if (!c->tls_cert_file != !c->tls_key_file)
         return vg_fail(reterr_status, VIGIL_E_INVALID,
                        "--tls-cert-file and --tls-private-key-file go together: give both or "

@@ -22,7 +22,8 @@ static void refused(const char **argv, const char *why)
 {
     struct vg_config c;
     struct vg_status status;
-    assert_int_equal(read_args(argv, &c, &status), VIGIL_E_INVALID);
+    if (read_args(argv, &c, &status) != VIGIL_E_INVALID)
+        fail_msg("%s is not refused", argv[1]);
     if (!strstr(status.message, why))
         fail_msg("'%s' does not say '%s'", status.message, why);
 }
@@ -76,7 +77,6 @@ static void slips_are_refused_with_advice(void **state)
 {
     (void)state;
     refused(ARGS("--data-dri", "x"), "did you mean --data-dir?");
-    refused(ARGS("--etcd-servers=http://x"), "the store is embedded");
     refused(ARGS("--frobnicate"), "there is no flag --frobnicate");
     refused(ARGS("run"), "'run' is no flag");
     refused(ARGS("--"), "is no flag");
@@ -85,8 +85,11 @@ static void slips_are_refused_with_advice(void **state)
     refused(ARGS("--secure-port", "65536"), "not a number from 0 to 65535");
     refused(ARGS("--secure-port", "x"), "not a number from");
     refused(ARGS("--secure-port", "-1"), "not a number from");
-    refused(ARGS("--storage", "etcd"), "one of lmdb|mem");
-    refused(ARGS("--storage", "lm"), "one of lmdb|mem");
+    refused(ARGS("--storage", "etcd"), "--etcd-servers");
+    refused(ARGS("--storage=mem", "--etcd-servers=http://x:1"), "--storage");
+    refused(ARGS("--etcd-servers=http://x:1", "--etcd-certfile=x"), "--etcd-keyfile");
+    refused(ARGS("--etcd-servers=http://x:1", "--etcd-prefix=registry"), "--etcd-prefix");
+    refused(ARGS("--storage", "lm"), "one of lmdb|mem|etcd");
     refused(ARGS("--request-timeout", "60"), "not a duration");
     refused(ARGS("--request-timeout", "1ms"), "too short");
     refused(ARGS("--watch-cache=maybe"), "true or false");

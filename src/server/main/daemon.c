@@ -68,6 +68,8 @@ static int open_storage(struct vg_daemon *d, struct vg_status *reterr_status)
                                 .unsafe_no_fsync = c->unsafe_no_fsync};
     if (strcmp(c->storage, "mem") == 0)
         return vg_storage_open_mem(&o, &d->storage, reterr_status);
+    if (strcmp(c->storage, "etcd") == 0)
+        return vg_daemon_open_etcd(d, &o, reterr_status);
     int r = vg_data_dir_make(&d->dir, "store", reterr_status);
     char *dir = r < 0 ? NULL : vg_data_dir_path(&d->dir, "store");
     if (r == 0 && !dir)
@@ -78,6 +80,9 @@ static int open_storage(struct vg_daemon *d, struct vg_status *reterr_status)
     vg_free(dir);
     return r;
 }
+
+/* 10,000: etcd replays about as many in a second, and so long a start waits for them. */
+#define ETCD_REFILL_MAX 10000
 
 static int open_cacher(struct vg_daemon *d, struct vg_status *reterr_status)
 {
@@ -92,6 +97,7 @@ static int open_cacher(struct vg_daemon *d, struct vg_status *reterr_status)
                                .kept_form = vg_api_kept_form,
                                .frame_form = vg_api_frame_form,
                                .window_ms = d->config->watch_cache_window_ms,
+                               .refill_max = d->config->etcd_servers ? ETCD_REFILL_MAX : 0,
                                .stall_ms = d->config->stall_ms};
     int r = vg_cache_sizes_read(d->config, d->uncached, reterr_status);
     if (r == 0)
@@ -114,6 +120,9 @@ static const char *check_store(void *arg)
     struct vg_storage_stats stats;
     if (atomic_load(&d->is_store_gone))
         return "the data directory has been removed";
+    static _Thread_local struct vg_status status;
+    if (vg_storage_health(d->storage, &status) < 0)
+        return status.message;
     vg_storage_stats(d->storage, &stats);
     return stats.read_only ? "the store takes no writes" : NULL;
 }

@@ -30,8 +30,8 @@ bool vg_daemon_is_alive(struct vg_daemon *d)
 /* Writes into files that were removed succeed, and are lost when the last descriptor is closed. */
 void vg_daemon_look_at_store(struct vg_daemon *d)
 {
-    bool is_mem = strcmp(d->config->storage, "mem") == 0;
-    if (is_mem || atomic_load(&d->is_store_gone) || vg_data_dir_is_there(&d->dir, "store"))
+    bool is_here = strcmp(d->config->storage, "lmdb") == 0;
+    if (!is_here || atomic_load(&d->is_store_gone) || vg_data_dir_is_there(&d->dir, "store"))
         return;
     atomic_store(&d->is_store_gone, true);
     vg_error(vg_daemon_logger(d, VG_LOG_MAIN), "data_dir_removed", "dir=%s", d->dir.path);

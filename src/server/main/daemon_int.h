@@ -12,6 +12,7 @@
 #include "net/server.h"
 #include "net/tls.h"
 #include "server/api/api.h"
+#include "server/api/stored_form.h"
 #include "server/control/control.h"
 #include "server/http/gate.h"
 
@@ -49,6 +50,7 @@ struct vg_daemon {
     struct vg_tokens *tokens; /* until the gate has them */
     struct vg_data_dir dir;
     struct vg_metrics *metrics;
+    struct vg_stored_trouble unreadable; /* in a store in etcd */
     struct vg_storage *storage;
     struct vg_loop *feed;
     bool is_feeding; /* the feed's thread runs */
@@ -100,5 +102,9 @@ VG_CHECK int vg_cache_sizes_read(const struct vg_config *c, bool *uncached,
 
 /* stats.c: what others count, for /metrics. */
 VG_CHECK int vg_daemon_add_metrics(struct vg_daemon *d);
+
+/* daemon_etcd.c: as vg_storage_open_etcd, by the flags. */
+VG_CHECK int vg_daemon_open_etcd(struct vg_daemon *d, struct vg_storage_opts *o,
+                                 struct vg_status *reterr_status);
 
 #endif
