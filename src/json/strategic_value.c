@@ -82,7 +82,7 @@ int vg_strategic_item_type(struct vg_strategic *s, const struct vg_json *a, cons
     const struct vg_json *lists[] = {a, b}, *first = NULL;
     *ret_type = VG_JSON_NULL;
     for (size_t k = 0; k < VG_ARRAY_LEN(lists); k++)
-        for (uint32_t i = 0; lists[k] && i < lists[k]->n; i++) {
+        for (uint32_t i = 0; i < lists[k]->n; i++) {
             const struct vg_json *v = &lists[k]->items[i];
             if (vg_json_is(v, VG_JSON_ARRAY))
                 return vg_fail(s->status, VIGIL_E_PATCH_FAILED, "lists of lists are not supported");
@@ -234,9 +234,9 @@ int vg_strategic_fail_key(struct vg_strategic *s, const struct vg_json *item, co
 /* Go's %s of what is no text. */
 static int show_as_text(struct vg_buf *out, const struct vg_json *v)
 {
-    bool is_scalar = vg_json_is(v, VG_JSON_NUMBER) || vg_json_is(v, VG_JSON_BOOL);
-    if (vg_json_is(v, VG_JSON_NULL))
+    if (!v || v->type == VG_JSON_NULL)
         return vg_buf_printf(out, "%%!s(<nil>)");
+    bool is_scalar = v->type == VG_JSON_NUMBER || v->type == VG_JSON_BOOL;
     if (!is_scalar)
         return vg_strategic_show(out, v);
     int r = vg_buf_printf(out, "%%!s(%s=", go_type(v));

@@ -172,9 +172,9 @@ static void look_at_containers(const struct vg_json *pod, struct look *l)
 static void count_containers(const struct vg_json *pod, struct look *l)
 {
     size_t n;
-    const struct vg_json *items = vg_cell_items(pod, "spec.containers", &n);
+    (void)vg_cell_items(pod, "spec.containers", &n);
     l->total = (int64_t)n;
-    items = vg_cell_items(pod, "spec.initContainers", &n);
+    const struct vg_json *items = vg_cell_items(pod, "spec.initContainers", &n);
     for (size_t i = 0; i < n; i++)
         l->total += vg_cell_is(&items[i], "restartPolicy", "Always");
 }
