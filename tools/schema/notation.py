@@ -25,7 +25,7 @@ ABOUT_MAX = 100  # characters of a sentence: kubectl explain shows lists of them
 SCHEMA_OF_SCHEMAS = 'JSONSchemaProps'  # what the schema-or-* values hold
 ATTRIBUTES = {'required': 'REQUIRED', 'omitzero': 'OMIT_ZERO', 'set': 'LIST_SET',
               'atomic': 'ATOMIC', 'map-atomic': 'ATOMIC', 'map-granular': 'GRANULAR', 'merge': 'MERGE', 'replace': 'REPLACE',
-              'retainKeys': 'RETAIN_KEYS'}
+              'retainKeys': 'RETAIN_KEYS', 'immutable': 'IMMUTABLE'}
 
 
 class Field:

@@ -238,13 +238,23 @@ static void put_extensions(struct vg_openapi_writer *w, const struct vg_schema_f
         vg_openapi_put_text(w, "x-kubernetes-patch-strategy", "replace");
 }
 
-static void put_field(struct vg_openapi_writer *w, const struct vg_schema_type *type,
+static void put_about(struct vg_openapi_writer *w, const struct vg_schema_type *type,
                       const struct vg_schema_field *f)
 {
     const char *about = vg_schema_about(type, f);
+    char text[256];
+    if (!about)
+        return;
+    snprintf(text, sizeof text, "%s%s", about,
+             vg_schema_is(f, VG_SCHEMA_IMMUTABLE) ? " It cannot be changed." : "");
+    vg_openapi_put_text(w, "description", text);
+}
+
+static void put_field(struct vg_openapi_writer *w, const struct vg_schema_type *type,
+                      const struct vg_schema_field *f)
+{
     vg_openapi_begin_object(w, f->name);
-    if (about)
-        vg_openapi_put_text(w, "description", about);
+    put_about(w, type, f);
     if (f->shape == VG_SCHEMA_ONE) {
         put_one(w, f);
     } else {

@@ -176,6 +176,55 @@ static int judge(const struct record *x, struct vg_json *ret, struct vg_field_er
     return err == 0 && e->failed ? -ENOMEM : err;
 }
 
+/* Does the notation say that a place cannot be changed: its field, or one above it? */
+static bool is_immutable(const struct vg_schema_type *type, struct vg_slice path)
+{
+    while (type && path.n) {
+        size_t n = 0;
+        while (n < path.n && path.p[n] != '.' && path.p[n] != '[')
+            n++;
+        const struct vg_schema_field *f = vg_schema_field(type, vg_slice(path.p, n));
+        if (!f || vg_schema_is(f, VG_SCHEMA_IMMUTABLE))
+            return f != NULL;
+        const char *dot = memchr(path.p + n, '.', path.n - n);
+        path = dot ? vg_slice(dot + 1, path.n - (size_t)(dot - path.p) - 1) : vg_slice(NULL, 0);
+        type = f->type;
+    }
+    return false;
+}
+
+/* Kinds whose fields cannot be changed under some condition only: an object that says so, a job
+ * that runs, an event of the newer kind, a volume that is bound; or that are blamed by another
+ * name. */
+static bool is_conditional(const struct vg_json *object)
+{
+    static const char *const kinds[] = {"ConfigMap", "Secret",        "Job",
+                                        "Event",     "Pod",           "PersistentVolume",
+                                        "CSIDriver", "ResourceSlice", NULL};
+    for (const char *const *kind = kinds; *kind; kind++)
+        if (vg_slice_eq(vg_json_text(vg_json_get_str(object, "kind")), vg_slice_str(*kind)))
+            return true;
+    return false;
+}
+
+static bool are_declared(const struct run *r, const struct vg_json *object,
+                         const struct vg_json *causes)
+{
+    static const struct vg_slice words = {": field is immutable", 20};
+    VG_JSON_FOREACH_ITEM (cause, causes) {
+        struct vg_slice field = vg_json_text(vg_json_get_str(cause, "field"));
+        struct vg_slice text = vg_json_text(vg_json_get_str(cause, "message"));
+        bool is_meant =
+            text.n > words.n && memcmp(text.p + text.n - words.n, words.p, words.n) == 0;
+        if (is_meant && !is_conditional(object) && !is_immutable(r->type, field)) {
+            print_error("%s: %.*s: the notation does not say that %.*s is immutable\n", r->file,
+                        VG_SLICE_ARG(r->name), VG_SLICE_ARG(field));
+            return false;
+        }
+    }
+    return true;
+}
+
 /* true: as it should be. */
 static bool run_record(const char *file, struct vg_slice line)
 {
@@ -187,7 +236,8 @@ static bool run_record(const char *file, struct vg_slice line)
     assert_int_equal(judge(&x, &now, &e), 0);
     bool is_good = !x.becomes || is_same(&x.r, "becomes", &now, x.becomes);
     struct vg_json got = causes_of(&x.r, &e);
-    return is_same(&x.r, "causes", &got, x.want ? x.want : &none) && is_good;
+    return is_same(&x.r, "causes", &got, x.want ? x.want : &none) &&
+           are_declared(&x.r, x.object, &got) && is_good;
 }
 
 /* With memory that fails at each place in turn: it is said, or nothing is different for it. An

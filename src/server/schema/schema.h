@@ -59,8 +59,9 @@ enum vg_schema_flag {
     VG_SCHEMA_ATOMIC = 32, /* a list or map that server-side apply owns as a whole */
     VG_SCHEMA_MERGE = 64,  /* strategic merge joins the lists (by merge_key, or as a set) */
     VG_SCHEMA_RETAIN_KEYS = 128,
-    VG_SCHEMA_REPLACE = 256,  /* strategic merge replaces the object */
-    VG_SCHEMA_GRANULAR = 512, /* server-side apply looks into it, whatever its type says */
+    VG_SCHEMA_REPLACE = 256,    /* strategic merge replaces the object */
+    VG_SCHEMA_GRANULAR = 512,   /* server-side apply looks into it, whatever its type says */
+    VG_SCHEMA_IMMUTABLE = 1024, /* rules refuse to change it; here for who describes it */
 };
 
 /* What is rarely asked for; many fields share one. */
