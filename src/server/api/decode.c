@@ -257,6 +257,7 @@ static int read_parts(struct vg_arena *a, struct vg_json *root, const struct vg_
     if (err == 0 && ret->meta.managed)
         err = drop_managers(a, root);
     ret->root = root;
+    ret->is_managed = false;
     return err;
 }
 

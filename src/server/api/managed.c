@@ -2,6 +2,8 @@
  * Ownership is reckoned on what the client wants, before rules change it, as kube-apiserver does;
  * so what the server sets by itself is nobody's. A write names its manager by `fieldManager`, else
  * by the first word of its User-Agent. */
+#include "managed.h"
+
 #include <errno.h>
 
 #include "base/utf8.h"
@@ -60,8 +62,8 @@ static bool is_among(const char *name, const char *const *names)
     return false;
 }
 
-static const struct vg_fields_path *left_alone(const struct vg_kind *kind,
-                                               const struct vg_kind_sub *sub)
+const struct vg_fields_path *vg_managed_left_alone(const struct vg_kind *kind,
+                                                   const struct vg_kind_sub *sub)
 {
     for (size_t i = 0; i < VG_ARRAY_LEN(exceptions); i++)
         if (strcmp(kind->kind, exceptions[i].kind) == 0 &&
@@ -126,8 +128,7 @@ struct managing {
     } known[2];
 };
 
-/* The row of a version of the same kind; NULL: there is none. */
-static const struct vg_kind *version_of(const struct vg_kind *stored, struct vg_slice api_version)
+const struct vg_kind *vg_managed_version(const struct vg_kind *stored, struct vg_slice api_version)
 {
     if (vg_slice_eq(api_version, vg_slice_str(stored->api_version)))
         return stored;
@@ -162,14 +163,14 @@ static int reckon(struct managing *g, const struct vg_kind *kind, struct vg_fiel
     if (err < 0)
         return err;
     return vg_fields_compare(a, vg_kind_type(kind), old, now,
-                             left_alone(g->kind, g->change->call->ask->target->sub), ret,
+                             vg_managed_left_alone(g->kind, g->change->call->ask->target->sub), ret,
                              g->status);
 }
 
 static int delta_of(void *arg, struct vg_slice api_version, const struct vg_fields_delta **ret)
 {
     struct managing *g = arg;
-    const struct vg_kind *kind = version_of(g->kind, api_version);
+    const struct vg_kind *kind = vg_managed_version(g->kind, api_version);
     if (!kind)
         return 0;
     size_t i = kind->stored ? 1 : 0;

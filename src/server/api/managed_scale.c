@@ -9,16 +9,11 @@
  * time. This is what kube-apiserver does. */
 #include <errno.h>
 
-#include "server/fields/managers.h"
-#include "server/kinds/types.h"
+#include "managed.h"
 #include "stamp.h"
 
-#define SCALE_VERSION VG_SLICE_LIT("autoscaling/v1")
-
 struct scaling {
-    struct vg_arena *arena;
     struct vg_fields_delta delta;
-    struct vg_json replicas; /* the set of spec.replicas */
 };
 
 static int make_set(struct vg_arena *a, struct vg_json *ret)
@@ -51,28 +46,29 @@ static int delta_of(void *arg, struct vg_slice api_version, const struct vg_fiel
     return 1;
 }
 
-/* Those who own replicas, as managers of the Scale. */
-static int to_scale(struct scaling *s, const struct vg_managers *was, struct vg_managers *ret)
+int vg_managers_to_scale(struct vg_arena *a, const struct vg_managers *was, struct vg_managers *ret)
 {
-    int err = 0;
+    struct vg_json replicas;
+    int err = make_set(a, &replicas);
     *ret = (struct vg_managers){0};
     for (uint32_t i = 0; i < was->n && err == 0; i++) {
         struct vg_manager one = was->v[i];
         if (!has_replicas(&one.fields))
             continue;
-        one.api_version = SCALE_VERSION;
-        vg_manager_set(&one, &s->replicas);
+        one.api_version = VG_SCALE_VERSION;
+        one.fields = replicas;
         one.stored = NULL;
-        err = vg_managers_add(s->arena, ret, &one);
+        err = vg_managers_add(a, ret, &one);
     }
     return err;
 }
 
-/* The object's managers: who lost replicas, and who has them now. */
-static int to_object(struct scaling *s, const struct vg_managers *was, struct vg_managers *scale,
-                     struct vg_slice api_version, struct vg_managers *ret)
+int vg_managers_from_scale(struct vg_arena *a, const struct vg_managers *was,
+                           struct vg_managers *scale, struct vg_slice api_version,
+                           struct vg_managers *ret)
 {
-    int err = 0;
+    struct vg_json replicas;
+    int err = make_set(a, &replicas);
     *ret = (struct vg_managers){0};
     for (uint32_t i = 0; i < was->n && err == 0; i++) {
         struct vg_manager one = was->v[i];
@@ -81,14 +77,13 @@ static int to_object(struct scaling *s, const struct vg_managers *was, struct vg
         if (kept && has_replicas(&one.fields)) {
             vg_managers_remove(scale, (uint32_t)(kept - scale->v));
         } else if (has_replicas(&one.fields)) {
-            err =
-                vg_fields_combine(s->arena, VG_FIELDS_DIFFERENCE, &one.fields, &s->replicas, &left);
+            err = vg_fields_combine(a, VG_FIELDS_DIFFERENCE, &one.fields, &replicas, &left);
             if (err < 0)
                 return err;
             vg_manager_set(&one, &left);
         }
         if (!vg_fields_is_empty(&one.fields))
-            err = vg_managers_add(s->arena, ret, &one);
+            err = vg_managers_add(a, ret, &one);
     }
     for (uint32_t i = 0; i < scale->n && err == 0; i++) {
         struct vg_manager one = scale->v[i];
@@ -97,8 +92,8 @@ static int to_object(struct scaling *s, const struct vg_managers *was, struct vg
         one.api_version = api_version;
         one.time = VG_SLICE_LIT("");
         one.stored = NULL;
-        one.fields = s->replicas;
-        err = vg_managers_add(s->arena, ret, &one);
+        one.fields = replicas;
+        err = vg_managers_add(a, ret, &one);
     }
     return err;
 }
@@ -107,20 +102,21 @@ int vg_change_manage_scale(struct vg_change *c, const struct vg_json *now,
                            const struct vg_json *old, const struct vg_managers *was,
                            const struct vg_manager *who, struct vg_json **ret)
 {
-    struct scaling s = {.arena = &c->scratch,
-                        .delta = {.changed = vg_json_object(), .removed = vg_json_object()}};
+    struct vg_arena *a = &c->scratch;
+    struct scaling s = {.delta = {.changed = vg_json_object(), .removed = vg_json_object()}};
     struct vg_manager writer = *who;
     struct vg_managers scale, all;
     int64_t n = replicas_of(now);
-    int err = make_set(s.arena, &s.replicas);
-    if (err == 0 && n != replicas_of(old)) /* none is not printed in a Scale */
-        *(n ? &s.delta.changed : &s.delta.removed) = s.replicas;
-    writer.api_version = SCALE_VERSION;
+    int err = 0;
+    if (n != replicas_of(old)) /* none is not printed in a Scale */
+        err = make_set(a, n ? &s.delta.changed : &s.delta.removed);
+    writer.api_version = VG_SCALE_VERSION;
     if (err == 0)
-        err = to_scale(&s, was, &scale);
+        err = vg_managers_to_scale(a, was, &scale);
     if (err == 0)
-        err = vg_managers_update(s.arena, &scale, &writer, delta_of, &s);
+        err = vg_managers_update(a, &scale, &writer, delta_of, &s);
     if (err == 0)
-        err = to_object(&s, was, &scale, vg_slice_str(vg_kind_api_version(c->kind)), &all);
-    return err < 0 ? err : vg_managers_write(s.arena, &all, ret);
+        err = vg_managers_from_scale(a, was, &scale, vg_slice_str(vg_kind_api_version(c->kind)),
+                                     &all);
+    return err < 0 ? err : vg_managers_write(a, &all, ret);
 }

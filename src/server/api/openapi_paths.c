@@ -49,6 +49,8 @@ struct operation {
 static const struct parameter list_parameters[] = {
     LIST_PARAMETERS, {"watch", "boolean", "Stream changes instead of a list."}};
 static const struct parameter write_parameters[] = {WRITE_PARAMETERS};
+static const struct parameter patch_parameters[] = {
+    WRITE_PARAMETERS, {"force", "boolean", "Apply: take what other managers own."}};
 static const struct parameter delete_parameters[] = {DELETE_PARAMETERS};
 static const struct parameter sweep_parameters[] = {DELETE_PARAMETERS, LIST_PARAMETERS};
 #define WITH(list) .v = list, .n = VG_ARRAY_LEN(list)
@@ -107,12 +109,12 @@ static const struct operation on_object[] = {
      .about = "Change a part of an object.",
      .body = PATCH_BODY,
      .may_create = true,
-     WITH(write_parameters)},
+     WITH(patch_parameters)},
 };
 
-static const char *const patch_types[] = {"application/json-patch+json",
-                                          "application/merge-patch+json",
-                                          "application/strategic-merge-patch+json"};
+static const char *const patch_types[] = {
+    "application/json-patch+json", "application/merge-patch+json",
+    "application/strategic-merge-patch+json", "application/apply-patch+yaml"};
 static const char *const any_type[] = {"*/*"};
 static const char *const answer_types[] = {"application/json", "application/yaml"};
 

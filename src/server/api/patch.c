@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "apply.h"
 #include "patch_show.h"
 #include "server/kinds/convert.h"
 #include "server/kinds/merge.h"
@@ -420,12 +421,24 @@ static int begin(struct patching *w, struct vg_api_status *ret_status)
     return 0;
 }
 
+static bool is_apply(const struct vg_api_call *call)
+{
+    char buf[VG_MEDIA_TYPE_MAX];
+    struct vg_slice text = vg_http_field(call->x, "content-type"), type;
+    return vg_media_type_parse(text, buf, &type) && vg_slice_has_prefix(text, type) &&
+           vg_slice_eq(type, VG_SLICE_LIT(APPLY_PATCH));
+}
+
 void vg_api_patch(struct vg_api_call *call)
 {
     const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
     if (t->sub && t->sub->type != VG_SUB_STATUS && t->sub->type != VG_SUB_SCALE) {
         vg_api_refuse_sub(call);
+        return;
+    }
+    if (is_apply(call)) {
+        vg_api_apply(call);
         return;
     }
     struct patching *w = vg_arena_new(&call->ask->arena, struct patching);

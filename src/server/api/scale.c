@@ -275,6 +275,9 @@ enum vg_verdict vg_scale_apply(struct vg_update *w, const struct vg_body *scale,
         return vg_change_refuse(c, err);
     struct vg_body next = {.root = &root, .meta = cur->meta};
     next.meta.rev = scale->meta.rev;
+    next.is_managed = scale->is_managed;
+    if (next.is_managed)
+        next.meta.managed = scale->meta.managed;
     return vg_update_apply(w, &next, cur);
 }
 

@@ -145,6 +145,10 @@ static int manage(struct vg_change *c, struct vg_json *own, const struct vg_body
                   const struct vg_body *old, struct vg_meta *m)
 {
     struct vg_json plain;
+    if (given->is_managed) {
+        m->managed = given->meta.managed;
+        return 0;
+    }
     if (!vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC))
         return vg_change_manage(c, own, given, old, &m->managed);
     int err = vg_schema_arrange(&c->scratch, stored_type(c), given->root, &plain);

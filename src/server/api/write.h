@@ -24,6 +24,14 @@ struct vg_write_opts {
 VG_CHECK int vg_write_opts_read(struct vg_api_call *call, const char *type,
                                 struct vg_write_opts *ret, struct vg_api_status *ret_status);
 
+/* The same of an apply, which has a manager and may be forced. */
+struct vg_apply_opts {
+    struct vg_write_opts write;
+    struct vg_slice manager;
+    bool is_forced;
+};
+VG_CHECK int vg_apply_opts_read(struct vg_api_call *call, struct vg_apply_opts *ret,
+                                struct vg_api_status *ret_status);
 /* Go's unicode.IsPrint, near enough, as names of managers are checked. */
 bool vg_is_printable(uint32_t code);
 
@@ -57,6 +65,7 @@ struct vg_body_type vg_body_type_of(const struct vg_target *t);
 struct vg_body {
     struct vg_json *root; /* an object: decoded and defaulted */
     struct vg_meta meta;
+    bool is_managed; /* meta.managed is what shall be stored */
 };
 /* The request's body as an object of a type: JSON, YAML or protobuf by its Content-Type. What is
  * wrong in a harmless way is warned of, or refused, as the mode says. 0, or VIGIL_E_INVALID with

@@ -1,5 +1,6 @@
 /* write_opts.c - the options of writes, from the query. */
 #include <inttypes.h>
+#include <strings.h>
 
 #include "base/utf8.h"
 #include "status_int.h"
@@ -62,20 +63,46 @@ static void read_fields_mode(struct vg_field_errors *e, struct vg_slice text,
         vg_field_not_supported(e, "fieldValidation", vg_api_quote(e->arena, text), supported);
 }
 
+static int read_opts(struct vg_api_call *call, const char *type, struct vg_field_errors *e,
+                     struct vg_write_opts *ret, struct vg_api_status *ret_status)
+{
+    const struct vg_target *t = call->ask->target;
+    *ret = (struct vg_write_opts){0};
+    check_manager(e, vg_query_get(t, "fieldManager"));
+    read_dry_run(e, t, &ret->is_dry_run);
+    read_fields_mode(e, vg_query_get(t, "fieldValidation"), &ret->fields);
+    if (e->n == 0 && !e->failed)
+        return 0;
+    vg_status_invalid(e->arena, ret_status, "meta.k8s.io", type, VG_SLICE_LIT(""), e);
+    return VIGIL_E_INVALID;
+}
+
 int vg_write_opts_read(struct vg_api_call *call, const char *type, struct vg_write_opts *ret,
                        struct vg_api_status *ret_status)
 {
     const struct vg_target *t = call->ask->target;
-    struct vg_arena *a = &call->ask->arena;
-    struct vg_field_errors e = {.arena = a};
-    *ret = (struct vg_write_opts){0};
+    struct vg_field_errors e = {.arena = &call->ask->arena};
     if (t->verb == VG_API_PATCH && vg_query_get(t, "force").p)
         vg_field_forbidden(&e, "force", "may not be specified for non-apply patch");
-    check_manager(&e, vg_query_get(t, "fieldManager"));
-    read_dry_run(&e, t, &ret->is_dry_run);
-    read_fields_mode(&e, vg_query_get(t, "fieldValidation"), &ret->fields);
-    if (e.n == 0 && !e.failed)
-        return 0;
-    vg_status_invalid(a, ret_status, "meta.k8s.io", type, VG_SLICE_LIT(""), &e);
-    return VIGIL_E_INVALID;
+    return read_opts(call, type, &e, ret, ret_status);
+}
+
+/* As every boolean of a query is read. */
+static bool is_true(struct vg_slice text)
+{
+    bool is_false =
+        (text.n == 1 && text.p[0] == '0') || (text.n == 5 && strncasecmp(text.p, "false", 5) == 0);
+    return text.p && !is_false;
+}
+
+int vg_apply_opts_read(struct vg_api_call *call, struct vg_apply_opts *ret,
+                       struct vg_api_status *ret_status)
+{
+    const struct vg_target *t = call->ask->target;
+    struct vg_field_errors e = {.arena = &call->ask->arena};
+    ret->manager = vg_query_get(t, "fieldManager");
+    ret->is_forced = is_true(vg_query_get(t, "force"));
+    if (ret->manager.n == 0)
+        vg_field_required(&e, "fieldManager", "is required for apply patch");
+    return read_opts(call, "PatchOptions", &e, &ret->write, ret_status);
 }
