@@ -264,20 +264,42 @@ static int begin(struct vg_conn *conn)
     return 0;
 }
 
+static void begin_handshake(struct vg_conn *conn)
+{
+    conn->is_handshaking = true;
+    vg_list_push_back(&conn->server->shaking, &conn->shaking);
+    atomic_fetch_add_explicit(&conn->server->shared->handshakes, 1, memory_order_relaxed);
+    if (conn->address)
+        atomic_fetch_add_explicit(&conn->address->handshakes, 1, memory_order_relaxed);
+}
+
 static void end_handshake(struct vg_conn *conn, bool is_ok)
 {
     conn->is_handshaking = false;
     vg_list_remove(&conn->shaking);
     atomic_fetch_sub_explicit(&conn->server->shared->handshakes, 1, memory_order_relaxed);
+    if (conn->address)
+        atomic_fetch_sub_explicit(&conn->address->handshakes, 1, memory_order_relaxed);
     if (!is_ok)
         vg_net_count(&conn->server->counts.handshakes_failed, 1);
 }
 
-bool vg_conn_cut_handshake(struct vg_http_server *s)
+static struct vg_conn *oldest_handshake(const struct vg_http_server *s,
+                                        const struct vg_net_address *address)
 {
-    if (vg_list_is_empty(&s->shaking))
+    for (struct vg_list *n = s->shaking.next; n != &s->shaking; n = n->next) {
+        struct vg_conn *conn = VG_CONTAINER_OF(n, struct vg_conn, shaking);
+        if (!address || conn->address == address)
+            return conn;
+    }
+    return NULL;
+}
+
+bool vg_conn_cut_handshake(struct vg_http_server *s, const struct vg_net_address *address)
+{
+    struct vg_conn *conn = oldest_handshake(s, address);
+    if (!conn)
         return false;
-    struct vg_conn *conn = VG_CONTAINER_OF(s->shaking.next, struct vg_conn, shaking);
     uint64_t most = s->limits->handshake_ms, sure = VG_MIN(most, HANDSHAKE_SURE_MS);
     if (conn->timer.due_ns > vg_conn_now(conn) + (most - sure) * VG_NS_PER_MS)
         return false;
@@ -420,9 +442,8 @@ static int start(struct vg_conn *conn, struct vg_tls *tls)
     if (r < 0)
         return r;
     vg_net_count(&s->counts.open_tls, 1);
-    conn->peer.is_tls = conn->is_handshaking = true;
-    vg_list_push_back(&s->shaking, &conn->shaking);
-    atomic_fetch_add_explicit(&s->shared->handshakes, 1, memory_order_relaxed);
+    conn->peer.is_tls = true;
+    begin_handshake(conn);
     vg_conn_alarm(conn, vg_conn_now(conn) + s->limits->handshake_ms * VG_NS_PER_MS);
     return 0;
 }

@@ -39,13 +39,6 @@ bool vg_exchange_head(struct vg_http_exchange *x)
     return !x->has_responded && !x->is_aborted;
 }
 
-int vg_exchange_body(struct vg_http_exchange *x, const char *p, size_t n)
-{
-    if (x->has_responded || x->is_aborted || !x->req)
-        return 0;
-    return vg_buf_append(&x->req->body, p, n);
-}
-
 size_t vg_exchange_body_size(const struct vg_http_exchange *x)
 {
     return x->req ? x->req->body.n : 0;
@@ -84,8 +77,10 @@ void vg_exchange_refuse(struct vg_http_exchange *x, int status, const char *why)
     if (!type)
         default_refusal(why, &body, &type);
     x->did_refuse = true;
-    struct vg_http_field f = {VG_SLICE_LIT("Content-Type"), vg_slice_str(type)};
-    struct vg_http_head head = {.status = status, .fields = &f, .n_fields = 1, .length = body.n};
+    struct vg_http_field f[] = {{VG_SLICE_LIT("Content-Type"), vg_slice_str(type)},
+                                {VG_SLICE_LIT("Retry-After"), VG_SLICE_LIT("1")}};
+    struct vg_http_head head = {
+        .status = status, .fields = f, .n_fields = status == 429 ? 2 : 1, .length = body.n};
     struct vg_slice text = vg_buf_slice(&body);
     if (vg_http_respond(x, &head) < 0 || vg_http_write(x, &text, 1, NULL) < 0)
         return; /* aborted */

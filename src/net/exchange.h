@@ -72,7 +72,8 @@ struct vg_http_exchange {
 /* Begin: x is zeroed but for conn. 0, -ENOMEM. */
 VG_CHECK int vg_exchange_begin(struct vg_http_exchange *x, enum vg_http_carrier carrier);
 /* Pieces of the head, in any sizes. 0; -ENOMEM; VIGIL_E_TOO_LARGE: over head_bytes or head_fields
- * (431). A field is its name pieces, its value pieces, and end_field. */
+ * (431); VIGIL_E_BUSY: all requests together are over request_bytes (429). A field is its name
+ * pieces, its value pieces, and end_field. */
 VG_CHECK int vg_exchange_add_method(struct vg_http_exchange *x, const char *p, size_t n);
 VG_CHECK int vg_exchange_add_target(struct vg_http_exchange *x, const char *p, size_t n);
 VG_CHECK int vg_exchange_add_name(struct vg_http_exchange *x, const char *p, size_t n);
@@ -89,7 +90,8 @@ void vg_exchange_seal(struct vg_http_exchange *x);
 /* The head is complete: makes the request, then on_head. True: the handler waits for the body, or
  * for vg_exchange_request when there is none. False: it has answered or aborted. */
 bool vg_exchange_head(struct vg_http_exchange *x);
-/* A piece of the body. 0; -ENOMEM; VIGIL_E_TOO_LARGE: over body_bytes. Dropped once answered. */
+/* A piece of the body. 0; -ENOMEM; VIGIL_E_TOO_LARGE: over body_bytes; VIGIL_E_BUSY as above.
+ * Dropped once answered. */
 VG_CHECK int vg_exchange_body(struct vg_http_exchange *x, const char *p, size_t n);
 size_t vg_exchange_body_size(const struct vg_http_exchange *x); /* collected so far */
 /* The request is whole: on_request, unless on_head answered. */

@@ -59,6 +59,57 @@ static void bodies_over_the_limit_are_refused(void **state)
     h1_teardown(&(void *){&t});
 }
 
+static void say(struct vg_conn *conn, const char *text)
+{
+    vg_conn_feed(conn, text, strlen(text));
+    vg_conn_turn(conn);
+}
+
+/* Two connections share what requests may hold: a body that one began leaves no room for the
+ * other's, until it has been answered. */
+static void all_requests_together_have_a_limit(void **state)
+{
+    (void)state;
+    static struct h1_test t;
+    static char half[3000];
+    struct vg_http_limits limits = {.request_bytes = 8192};
+    struct vg_conn *other;
+    h1_open_limited(&t, &limits);
+    assert_int_equal(vg_conn_new_detached(t.net.server, &other), 0);
+    assert_int_equal(vg_h1_new(other, &other->codec), 0);
+    memset(half, 'x', sizeof half - 1);
+    say(other, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5998\r\n\r\n");
+    say(other, half);
+    h1_assert_log(&t, "head");
+    h1_feed(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5998\r\n\r\n");
+    h1_feed(&t, half);
+    h1_feed(&t, half);
+    h1_assert_log(&t, "head refuse(429) closed(0)");
+    assert_non_null(strstr(t.got, "HTTP/1.1 429 Too Many Requests\r\n"));
+    assert_non_null(strstr(t.got, "Retry-After: 1\r\n"));
+    say(other, half); /* the other has room now, and gives it back */
+    vg_conn_took(other, other->out.n);
+    h1_assert_log(&t, "request closed(0)");
+    assert_int_equal(atomic_load(&t.net.shared->request_bytes), 0);
+    vg_conn_free_detached(other, VIGIL_E_CANCELED);
+    h1_teardown(&(void *){&t});
+}
+
+static void heads_count_too(void **state)
+{
+    (void)state;
+    static struct h1_test t;
+    static char name[5000];
+    struct vg_http_limits limits = {.request_bytes = 4096};
+    h1_open_limited(&t, &limits);
+    memset(name, 'x', sizeof name - 1);
+    h1_feed(&t, "GET /echo HTTP/1.1\r\nHost: a\r\n");
+    h1_feed(&t, name);
+    h1_assert_log(&t, "refuse(429,none)");
+    assert_int_equal(atomic_load(&t.net.shared->request_bytes), 0);
+    h1_teardown(&(void *){&t});
+}
+
 static void pass(struct h1_test *t, uint64_t ms)
 {
     net_pass(&t->net, ms);
@@ -206,6 +257,8 @@ int main(void)
         T(what_is_read_ahead_has_a_cap),
         cmocka_unit_test(heads_over_the_limit_are_refused),
         cmocka_unit_test(bodies_over_the_limit_are_refused),
+        cmocka_unit_test(all_requests_together_have_a_limit),
+        cmocka_unit_test(heads_count_too),
         T(slow_heads_time_out),
         T(slow_bodies_time_out),
         T(a_silent_body_times_out),

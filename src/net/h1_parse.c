@@ -26,6 +26,8 @@ static int check(struct vg_h1 *h, int r)
 {
     if (r == 0)
         return 0;
+    if (r == VIGIL_E_BUSY)
+        return vg_h1_refuse_with(h, 429, "Requests hold too much memory, try again later");
     if (r != VIGIL_E_TOO_LARGE)
         return vg_h1_refuse_with(h, 503, "The server lacks memory for this request");
     return vg_h1_refuse_with(h, 431, "The head of the request is too large");

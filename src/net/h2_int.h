@@ -49,6 +49,7 @@ struct vg_h2_stream {
     bool is_gone : 1;         /* S1 */
     bool has_item : 1;        /* S4 */
     bool is_too_large : 1;    /* the head; 431 */
+    bool is_too_much : 1;     /* the head, with all requests there are; 429 */
     bool is_connect : 1;      /* 405 */
     bool has_sent_head : 1;   /* the answer's head has gone to the connection */
     bool is_granted : 1;      /* counted in h2->n_granted */

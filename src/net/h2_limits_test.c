@@ -229,6 +229,26 @@ static void bodies_over_the_limit_get_413(void **state)
     assert_goes_on();
 }
 
+/* One stream's body, or one head, is more than all requests together may hold. */
+static void requests_that_hold_too_much_get_429(void **state)
+{
+    (void)state;
+    static char large[50001], head[9000];
+    open_with(&(struct vg_http_limits){.request_bytes = 40000});
+    struct vg_h2c_stream *s = vg_h2c_request(&c, "POST", "/echo", large, 30000, NULL);
+    VG_WORLD_UNTIL(&w, &c, s->is_closed);
+    assert_int_equal(s->status, 200);
+    s = vg_h2c_request(&c, "POST", "/echo", large, 50000, NULL);
+    VG_WORLD_UNTIL(&w, &c, s->is_closed);
+    assert_int_equal(s->status, 429);
+    memset(head, 'x', sizeof head - 1);
+    const char *fields[] = {"x-a", head, "x-b", head, "x-c", head, "x-d", head, "x-e", head, NULL};
+    s = vg_h2c_request(&c, "GET", "/hello", NULL, 0, fields);
+    VG_WORLD_UNTIL(&w, &c, s->is_closed);
+    assert_int_equal(s->status, 429);
+    assert_goes_on();
+}
+
 /* Bodies that fit into their small window do not wait for those that do not. */
 static void short_bodies_pass_by_large_ones(void **state)
 {
@@ -436,6 +456,7 @@ int main(void)
         OWN(streams_over_the_limit_are_refused),
         OWN(heads_over_a_limit_get_431),
         OWN(bodies_over_the_limit_get_413),
+        OWN(requests_that_hold_too_much_get_429),
         T(unfinished_bodies_hold_little),
         T(short_bodies_pass_by_large_ones),
         T(another_protocol_is_cut_off),

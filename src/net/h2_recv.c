@@ -43,6 +43,8 @@ static void spend(struct vg_h2 *h)
         h->calm -= VG_NS_PER_S;
 }
 
+static const char too_much[] = "requests hold too much memory, try again later";
+
 /* ---- heads ---- */
 
 static struct vg_h2_stream *stream_new(struct vg_h2 *h, int32_t id)
@@ -106,10 +108,11 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     (void)flags;
     (void)arg;
     /* Trailers are read and forgotten, and so is what follows a limit. */
-    if (!s || frame->headers.cat != NGHTTP2_HCAT_REQUEST || s->is_too_large)
+    if (!s || frame->headers.cat != NGHTTP2_HCAT_REQUEST || s->is_too_large || s->is_too_much)
         return 0;
     int r = add_field(s, vg_slice(name, n_name), vg_slice(value, n_value));
     s->is_too_large = r == VIGIL_E_TOO_LARGE;
+    s->is_too_much = r == VIGIL_E_BUSY;
     return r == -ENOMEM ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : 0;
 }
 
@@ -181,6 +184,10 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
         refuse(s, 413, "the body is too large");
         return 0;
     }
+    if (r == VIGIL_E_BUSY) {
+        refuse(s, 429, too_much);
+        return 0;
+    }
     if (r < 0) {
         vg_h2_stream_reset(s, NGHTTP2_INTERNAL_ERROR, r);
         return 0;
@@ -249,6 +256,10 @@ static int serve(struct vg_h2 *h, struct vg_h2_stream *s, bool is_whole)
     s->is_request_done = is_whole;
     if (s->is_too_large) {
         vg_exchange_refuse(&s->x, 431, "the head is too large");
+        return 0;
+    }
+    if (s->is_too_much) {
+        vg_exchange_refuse(&s->x, 429, too_much);
         return 0;
     }
     if (s->is_connect) {

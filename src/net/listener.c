@@ -182,11 +182,22 @@ void vg_listening_refuse(struct vg_http_server *s, int take_fd)
     close(take_fd);
 }
 
-static bool has_room_for_handshake(struct vg_http_server *s)
+/* What one address may have of the handshakes: who holds all of its own keeps nobody else out. */
+static uint32_t share_of(const struct vg_http_limits *limits, const struct vg_net_address *address)
 {
+    if (limits->handshakes_per_address)
+        return limits->handshakes_per_address;
+    return address->is_loopback ? limits->handshakes : VG_MAX(limits->handshakes / 4, 1u);
+}
+
+static bool has_room_for_handshake(struct vg_http_server *s, const struct vg_net_address *address)
+{
+    uint32_t own = address ? atomic_load_explicit(&address->handshakes, memory_order_relaxed) : 0;
+    if (address && own >= share_of(s->limits, address))
+        return vg_conn_cut_handshake(s, address); /* which makes room for this one */
     return atomic_load_explicit(&s->shared->handshakes, memory_order_relaxed) <
                s->limits->handshakes ||
-           vg_conn_cut_handshake(s);
+           vg_conn_cut_handshake(s, NULL);
 }
 
 /* ---- to the loop with the fewest ---- */
@@ -280,7 +291,12 @@ static void welcome(struct listening *l, int fd, const struct sockaddr *from)
     struct vg_http_server *s = l->server;
     struct vg_net_address *address = NULL;
     vg_net_count(&s->counts.accepted, 1);
-    if ((l->tls && !has_room_for_handshake(s)) || vg_net_admit(s->shared, from, &address) < 0) {
+    if (vg_net_admit(s->shared, from, &address) < 0) {
+        vg_listening_refuse(s, fd);
+        return;
+    }
+    if (l->tls && !has_room_for_handshake(s, address)) {
+        vg_net_dismiss(s->shared, address);
         vg_listening_refuse(s, fd);
         return;
     }

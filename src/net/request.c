@@ -44,10 +44,43 @@ static void clear_buf(struct vg_buf *b, size_t kept)
     vg_buf_clear(b);
 }
 
+/* ---- what all requests may hold ---- */
+
+/* n bytes more will be held. VIGIL_E_BUSY: all requests together hold too much. */
+static int hold(struct vg_http_shared *s, struct vg_net_request *r, size_t n)
+{
+    size_t need = VG_ALIGN_UP(r->text.n + r->body.n + n, (size_t)VG_NET_HOLD);
+    if (VG_LIKELY(need <= r->held))
+        return 0;
+    size_t more = need - r->held;
+    uint64_t was = atomic_fetch_add_explicit(&s->request_bytes, more, memory_order_relaxed);
+    if (was + more > s->limits.request_bytes) {
+        atomic_fetch_sub_explicit(&s->request_bytes, more, memory_order_relaxed);
+        return VIGIL_E_BUSY;
+    }
+    r->held = need;
+    return 0;
+}
+
+static int add_to(struct vg_http_exchange *x, struct vg_buf *b, const char *p, size_t n)
+{
+    int r = hold(x->conn->server->shared, x->req, n);
+    return r < 0 ? r : vg_buf_append(b, p, n);
+}
+
+int vg_exchange_body(struct vg_http_exchange *x, const char *p, size_t n)
+{
+    if (x->has_responded || x->is_aborted || !x->req)
+        return 0;
+    return add_to(x, &x->req->body, p, n);
+}
+
 void vg_net_request_give(struct vg_http_server *s, struct vg_net_request *r)
 {
     if (!r)
         return;
+    if (r->held)
+        atomic_fetch_sub_explicit(&s->shared->request_bytes, r->held, memory_order_relaxed);
     if (s->is_closing || s->n_free_requests >= KEPT_REQUESTS || r->cap_fields > KEPT_FIELDS) {
         free_request(r);
         return;
@@ -89,7 +122,7 @@ static int add_span(struct vg_http_exchange *x, struct vg_net_span *span, const 
         span->at = x->req->text.n;
     assert(span->at + span->n == x->req->text.n); /* pieces of one thing follow each other */
     span->n += n;
-    int r = vg_buf_append(&x->req->text, p, n);
+    int r = add_to(x, &x->req->text, p, n);
     if (r < 0)
         span->n -= n;
     return r;
@@ -137,7 +170,7 @@ int vg_exchange_add_name(struct vg_http_exchange *x, const char *p, size_t n)
     int err = r->in_field ? 0 : begin_field(x);
     size_t at = r->text.n;
     if (err == 0)
-        err = vg_buf_append(&r->text, p, n);
+        err = add_to(x, &r->text, p, n);
     for (; err == 0 && at < r->text.n; at++)
         if (r->text.p[at] >= 'A' && r->text.p[at] <= 'Z')
             r->text.p[at] = (char)(r->text.p[at] + ('a' - 'A'));
@@ -156,7 +189,7 @@ int vg_exchange_add_value(struct vg_http_exchange *x, const char *p, size_t n)
             p++;
             n--;
         }
-    return vg_buf_append(&r->text, p, n);
+    return add_to(x, &r->text, p, n);
 }
 
 int vg_exchange_end_field(struct vg_http_exchange *x)

@@ -26,6 +26,7 @@ static void fill_limits(struct vg_http_limits *l)
     DEFAULT(body_bytes, 3145728);
     DEFAULT(unsent_bytes, 64u * 1024u);
     DEFAULT(connections, 100000);
+    DEFAULT(request_bytes, UINT64_C(256) << 20);
     DEFAULT(handshakes, 1000);
     DEFAULT(streams, 1000);
     DEFAULT(resets_per_second, 200);
@@ -113,7 +114,7 @@ static struct vg_slice address_key(const struct sockaddr *from, bool *ret_is_loo
     return vg_slice(bytes, *ret_is_loopback ? 16 : 8);
 }
 
-static int add_address(struct vg_http_shared *s, struct vg_slice key,
+static int add_address(struct vg_http_shared *s, struct vg_slice key, bool is_loopback,
                        struct vg_net_address **ret_address)
 {
     vg_mutex_assert_held(&s->mu);
@@ -124,6 +125,7 @@ static int add_address(struct vg_http_shared *s, struct vg_slice key,
             return -ENOMEM;
         memcpy(a->bytes, key.p, key.n);
         a->key = vg_slice(a->bytes, key.n);
+        a->is_loopback = is_loopback;
         int r = vg_map_put(&s->addresses, a->key, a, NULL);
         if (r < 0) {
             vg_free(a);
@@ -146,7 +148,7 @@ static int admit_address(struct vg_http_shared *s, const struct sockaddr *from,
         max = is_loopback ? 50000 : 5000;
     struct vg_net_address *a = NULL;
     vg_mutex_lock(&s->mu);
-    int r = add_address(s, key, &a);
+    int r = add_address(s, key, is_loopback, &a);
     if (r == 0 && a->n >= max)
         r = VIGIL_E_BUSY;
     if (r == 0)

@@ -16,6 +16,9 @@
 /* 16 KiB: the largest TLS record; slices are gathered here and encrypted as one. */
 #define VG_NET_RECORD_MAX (16u * 1024u)
 
+/* 4 KiB: what a request holds counts in such steps, so that a small one counts once. */
+#define VG_NET_HOLD 4096u
+
 /* Written by one loop, read by any: plain adds that readers may see late. */
 struct vg_net_counts {
     _Atomic uint64_t accepted, refused, open_tls, open_h2, handshakes_failed;
@@ -67,6 +70,8 @@ struct vg_http_server {
 struct vg_net_address {
     struct vg_slice key; /* the bytes that count as one address */
     uint32_t n;
+    _Atomic uint32_t handshakes; /* of them, under way */
+    bool is_loopback;
     char bytes[16];
 };
 
@@ -75,7 +80,8 @@ struct vg_http_shared {
     const struct vg_http_handler *handler;
     const struct vg_log *log;
     _Atomic uint32_t open, handshakes;
-    struct vg_mutex mu; /* rank NET */
+    _Atomic uint64_t request_bytes; /* held by requests, in steps of VG_NET_HOLD */
+    struct vg_mutex mu;             /* rank NET */
     struct vg_map addresses VG_GUARDED_BY(mu);
     struct vg_list servers VG_GUARDED_BY(mu);
     struct vg_http_stats past VG_GUARDED_BY(mu); /* of servers that are closed */
@@ -97,8 +103,9 @@ void vg_net_leave(struct vg_http_server *s, struct vg_net_address *address);
  * back at its end. */
 VG_CHECK int vg_conn_open(struct vg_http_server *s, int take_fd, struct vg_tls *tls,
                           struct vg_net_address *address);
-/* Cut the oldest handshake of this loop, if it has had its second: false, it has not. */
-bool vg_conn_cut_handshake(struct vg_http_server *s);
+/* Cut the oldest handshake of this loop (of an address; NULL: of any), if it has had its second:
+ * false, it has not. */
+bool vg_conn_cut_handshake(struct vg_http_server *s, const struct vg_net_address *address);
 /* Flush every connection that has something to do. */
 void vg_conn_flush_dirty(struct vg_http_server *s);
 /* Cut every connection. */

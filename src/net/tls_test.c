@@ -422,15 +422,19 @@ static int count_ends(struct tls_test *t, const int *fds, int n)
     return ends;
 }
 
-/* A server that takes two handshakes at a time. */
-static struct vg_listener *listen_for_two(struct tls_test *t)
+static struct vg_listener *listen_within(struct tls_test *t, struct vg_http_limits limits)
 {
-    struct vg_http_limits limits = {.handshakes = 2};
     struct vg_listener *l = NULL;
     open_tls(t, &limits);
     assert_int_equal(vg_listener_open("127.0.0.1", 0, &l, NULL), 0);
     assert_int_equal(vg_http_server_listen(t->net.server, l, t->tls), 0);
     return l;
+}
+
+/* A server that takes two handshakes at a time. */
+static struct vg_listener *listen_for_two(struct tls_test *t)
+{
+    return listen_within(t, (struct vg_http_limits){.handshakes = 2});
 }
 
 static void end_listening(struct tls_test *t, struct vg_listener *l)
@@ -441,14 +445,21 @@ static void end_listening(struct tls_test *t, struct vg_listener *l)
     teardown(&(void *){t});
 }
 
+static int connect_from(uint32_t address, const struct vg_listener *l)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons(vg_listener_port(l)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
 static int connect_to(const struct vg_listener *l)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_port = htons(vg_listener_port(l)),
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
-    return fd;
+    return connect_from(INADDR_LOOPBACK, l);
 }
 
 static void shake_on(struct tls_test *t, int fd)
@@ -473,6 +484,28 @@ static void handshakes_have_a_cap(void **state)
     fds[3] = connect_to(l);
     assert_int_equal(count_ends(&t, fds + 3, 1), 0);
     for (int i = 1; i < 4; i++)
+        close(fds[i]);
+    end_listening(&t, l);
+}
+
+/* Who has its share keeps out itself alone, and after a second its own oldest gives way. */
+static void an_address_has_a_share_of_the_handshakes(void **state)
+{
+    (void)state;
+    static struct tls_test t;
+    struct vg_http_limits limits = {.handshakes = 8, .handshakes_per_address = 2};
+    struct vg_listener *l = listen_within(&t, limits);
+    int fds[5], other = connect_from(INADDR_LOOPBACK + 1, l);
+    for (int i = 0; i < 4; i++)
+        fds[i] = connect_to(l);
+    assert_int_equal(count_ends(&t, fds, 4), 2);
+    assert_int_equal(count_ends(&t, &other, 1), 0);
+    net_pass(&t.net, 1000);
+    fds[4] = connect_to(l);
+    assert_int_equal(count_ends(&t, fds, 2), 1);
+    assert_int_equal(count_ends(&t, &other, 1), 0); /* the oldest of all is another's */
+    shake_on(&t, other);
+    for (int i = 0; i < 5; i++)
         close(fds[i]);
     end_listening(&t, l);
 }
@@ -625,6 +658,7 @@ int main(void)
         T(a_reader_that_comes_back_gets_the_same_bytes),
         T(slow_handshakes_are_cut),
         cmocka_unit_test(handshakes_have_a_cap),
+        cmocka_unit_test(an_address_has_a_share_of_the_handshakes),
         cmocka_unit_test(slow_handshakes_give_way),
         T(garbage_instead_of_a_handshake_is_cut),
         T(a_client_that_vanishes_without_a_word_cancels),
