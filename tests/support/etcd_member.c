@@ -194,7 +194,10 @@ void vg_test_etcd_remove(struct vg_test_etcd *e)
 
 void vg_test_etcd_pause(struct vg_test_etcd *e)
 {
+    int status;
     kill(e->pid, SIGSTOP);
+    while (waitpid(e->pid, &status, WUNTRACED) < 0 && errno == EINTR)
+        ; /* its threads run on until one of them has seen the signal */
 }
 
 void vg_test_etcd_go_on(struct vg_test_etcd *e)
