@@ -36,7 +36,7 @@ CATEGORIES = {
     "schema-defaults": "a value that admission or another component sets",
     "schema-unknown": "an unknown or repeated field in an object that differs otherwise",
     "unserved": "a method, subresource or kind that is not served yet",
-    "allocation": "services get no addresses yet",
+    "allocation": "a service without a name: there the books of addresses refuse it first",
     "reads": "an answer to a read: tests of the reading verbs replay those",
 }
 
@@ -122,8 +122,12 @@ def normal(v, key=""):
             return "<rev>"
         if key in ("creationTimestamp", "deletionTimestamp"):
             return "<time>"
+        if key in ("clusterIP", "clusterIPs") and v.startswith("10.0.0."):
+            return "<ip>"
         v = normal_text(v)
         return re.sub(r"\b(Bad_|x{58})[a-z0-9]{5}\b", r"\1<gen>", v)
+    if key in ("nodePort", "healthCheckNodePort") and 30000 <= v <= 32767:
+        return "<port>"
     return v
 
 

@@ -18,7 +18,6 @@ from replay import SKIPPED, Client, clean_up, make_namespace, normal
 
 # What is not built yet, and what it is that differs.
 EXPECTED = {
-    "core_v1_Service": "addresses and node ports are allocated by a later version",
     "core_v1_ComponentStatus/list": "there is no scheduler and no controller manager to be asked",
 }
 ASKED = ("authentication.k8s.io_v1_SelfSubjectReview", "authentication.k8s.io_v1_TokenReview",

@@ -11,6 +11,7 @@
 
 #include "api_int.h"
 #include "base/alloc.h"
+#include "claims.h"
 #include "respond_int.h"
 #include "server/schema/strconv.h"
 #include "status_int.h"
@@ -34,6 +35,10 @@ int vg_api_new(const struct vg_api_opts *opts, struct vg_api **ret_api)
     api->cacher = o->cacher;
     int r = o->seed ? 0 : vg_random_bytes(&o->seed, sizeof o->seed);
     if (r == 0)
+        r = (api->ranges = vg_new(struct vg_claim_ranges)) ? 0 : -ENOMEM;
+    if (r == 0)
+        r = vg_claim_ranges_parse(o->service_ips, o->service_ports, api->ranges, NULL);
+    if (r == 0)
         r = vg_discovery_new(api->opts.git_version, &api->discovery);
     if (r == 0 && o->metrics)
         r = vg_api_metrics_new(o->metrics, o->cacher, &api->counters);
@@ -51,6 +56,7 @@ void vg_api_free(struct vg_api *api)
         return;
     vg_api_metrics_free(api->counters);
     vg_discovery_free(api->discovery);
+    vg_free(api->ranges);
     vg_free(api);
 }
 

@@ -39,6 +39,8 @@ struct vg_api_opts {
     uint64_t event_ttl_ms;          /* of kinds with a time to live: 0 = what the table says */
     size_t body_max;                /* 0 = 3145728 */
     uint64_t seed;                  /* of jitter and names; 0 = random */
+    const char *service_ips;        /* "10.0.0.0/24" or one of each family; NULL: that */
+    const char *service_ports;      /* of nodes; NULL: "30000-32767" */
     const char *git_version;        /* /version; NULL = "v1.36.4+vigil" */
     const struct vg_api_call_ops *call_ops; /* what the maker of calls is told, and does */
 };

@@ -11,6 +11,7 @@
  * comes as soon as storage has answered, and touches nothing of the request (W2). */
 #include <errno.h>
 
+#include "claims.h"
 #include "status_int.h"
 #include "write.h"
 
@@ -123,8 +124,14 @@ static void on_txn(struct vg_store_req *req)
              : c->op.expect == 0            ? VG_STORAGE_CREATE
                                             : VG_STORAGE_UPDATE,
              req->err);
+    c->op = c->txn.ops[0];
+    c->n_claims = 0; /* the transaction's now */
     if (req->err == VIGIL_E_CONFLICT) {
-        hold(c, c->op.prev, true);
+        if (c->txn.failed_op == 0)
+            hold(c, c->op.prev, true);
+        else /* the object is as we saw it; another has what we chose for it */
+            vg_change_claim_refused(c, &c->txn.ops[c->txn.failed_op]);
+        c->is_current = true;
         vg_txn_done(&c->txn);
         uint32_t most = c->tries_max ? c->tries_max : VG_CHANGE_TRIES_MAX;
         if (++c->tries < most) {
@@ -158,6 +165,20 @@ static uint64_t ttl_of(const struct vg_change *c)
     return wanted ? wanted : c->kind->ttl_s * 1000;
 }
 
+/* All in one transaction, the object first. */
+static int add_claims(struct vg_change *c)
+{
+    struct vg_op *ops = vg_arena_array(&c->call->ask->arena, struct vg_op, c->n_claims + 1u);
+    if (!ops)
+        return -ENOMEM;
+    ops[0] = c->op;
+    memcpy(ops + 1, c->claims, c->n_claims * sizeof *ops);
+    c->txn.ops = ops;
+    c->txn.n_ops = c->n_claims + 1;
+    c->n_claims = 0;
+    return 0;
+}
+
 static void submit(struct vg_change *c, struct vg_rec *take_rec)
 {
     c->op = (struct vg_op){
@@ -173,8 +194,11 @@ static void submit(struct vg_change *c, struct vg_rec *take_rec)
         .no_prev = true,
         .is_unique = c->is_create, /* by its uid */
     };
-    ask(c);
-    int err = vg_storage_txn(c->call->loop->api->storage, &c->txn);
+    int err = c->n_claims ? add_claims(c) : 0;
+    if (err == 0) {
+        ask(c);
+        err = vg_storage_txn(c->call->loop->api->storage, &c->txn);
+    }
     if (err == 0)
         return;
     c->is_in_flight = false;
@@ -197,7 +221,9 @@ static void put(struct vg_change *c)
 static void drop(struct vg_change *c)
 {
     struct vg_rec *rec = NULL;
-    int err = vg_rec_new(VG_REC_DELETE, vg_obj_key_slice(&c->key), VG_SLICE_LIT(""),
+    int err = vg_change_unclaim(c);
+    if (err == 0)
+        err = vg_rec_new(VG_REC_DELETE, vg_obj_key_slice(&c->key), VG_SLICE_LIT(""),
                          VG_SLICE_LIT(""), &rec);
     if (err < 0)
         fail(c, err, vg_err_text(err));
@@ -309,6 +335,7 @@ void vg_change_drop(struct vg_change *c)
 
 void vg_change_release(struct vg_change *c)
 {
+    vg_change_forget_claims(c);
     c->cur = vg_rec_unref(c->cur);
     c->out = NULL;
     vg_arena_done(&c->scratch);

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/base64.h"
+#include "claims.h"
 #include "respond.h"
 #include "server/kinds/rules/rules.h"
 #include "server/kinds/types.h"
@@ -253,7 +254,7 @@ static int take_random(struct vg_api_loop *l, unsigned char b[16])
     return 0;
 }
 
-static int make_uid(struct vg_change *c, struct vg_slice *ret)
+int vg_stamp_uid(struct vg_change *c, struct vg_slice *ret)
 {
     static const char hex[] = "0123456789abcdef";
     unsigned char b[16];
@@ -306,7 +307,7 @@ static int stamp_meta(struct vg_change *c, struct vg_meta *m)
     int err = vg_stamp_time(c, 0, &m->created);
     if (err == 0 && c->kind->finalizer && !vg_meta_has_finalizer(m, c->kind->finalizer))
         err = add_finalizer(&c->scratch, m, c->kind->finalizer);
-    return err < 0 ? err : make_uid(c, &m->uid);
+    return err < 0 ? err : vg_stamp_uid(c, &m->uid);
 }
 
 int vg_stamp_last(struct vg_arena *a, struct vg_json *root, const char *name,
@@ -356,6 +357,11 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
         err = vg_change_prepare(c, &root, body, NULL, &m);
     if (err < 0)
         return vg_change_refuse(c, err);
+    enum vg_verdict verdict = vg_change_claim(c, &root, NULL);
+    if (verdict != VG_CHANGE_PUT) {
+        c->is_current = true;
+        return verdict;
+    }
     struct vg_field_errors e = {.arena = &c->call->ask->arena};
     vg_meta_check(&e, &m, c->kind, &root, false);
     vg_meta_check_finalizers(&e, &m, c->kind);

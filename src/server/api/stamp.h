@@ -31,6 +31,8 @@ VG_CHECK int vg_change_manage_scale(struct vg_change *c, const struct vg_json *n
 bool vg_managed_differ_in_time(const struct vg_json *a, const struct vg_json *b);
 /* Set the label that says a namespace's name, at its place. -ENOMEM. */
 VG_CHECK int vg_stamp_name_label(struct vg_arena *a, struct vg_meta *m);
+/* A uid of its own, in scratch. -ENOMEM, or the random source's error. */
+VG_CHECK int vg_stamp_uid(struct vg_change *c, struct vg_slice *ret);
 /* What they refuse; likewise. */
 void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struct vg_json *root,
                      const struct vg_json *old);

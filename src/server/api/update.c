@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "claims.h"
 #include "server/schema/strconv.h"
 #include "status_int.h"
 #include "json/equal.h"
@@ -240,8 +241,12 @@ enum vg_verdict vg_update_apply(struct vg_update *w, const struct vg_body *next,
         err = vg_change_prepare(c, &root, next, cur, &m);
     if (err < 0)
         return vg_change_refuse(c, err);
+    enum vg_verdict verdict =
+        c->call->ask->target->sub ? VG_CHANGE_PUT : vg_change_claim(c, &root, cur->root);
+    if (verdict != VG_CHANGE_PUT)
+        return verdict;
     count_generation(c, &root, &m, cur);
-    enum vg_verdict verdict = check(c, &root, &m, cur);
+    verdict = check(c, &root, &m, cur);
     return verdict == VG_CHANGE_PUT ? settle(w, &root, &m, cur) : verdict;
 }
 

@@ -116,6 +116,13 @@ enum vg_verdict {
 /* Conflicts that a change survives. Each means that another write of the same object was faster. */
 #define VG_CHANGE_TRIES_MAX 100u
 
+/* Operations beside the object's own: what it takes and gives back (claims.h). */
+#define VG_CHANGE_CLAIMS_MAX (VG_STORAGE_TXN_OPS_MAX - 1u)
+struct vg_claim_refusal {
+    struct vg_claim_refusal *next;
+    struct vg_slice key;
+};
+
 struct vg_change;
 typedef enum vg_verdict vg_change_make_fn(struct vg_change *c);
 
@@ -144,6 +151,9 @@ struct vg_change {
     struct vg_arena scratch; /* of one try: while make runs, or until a refusal is told */
     struct vg_json given;    /* the object as asked for, before it was arranged; in scratch */
     struct vg_op op;
+    struct vg_op *claims; /* what it takes and gives back with it, in the call's arena; or NULL */
+    uint32_t n_claims;
+    struct vg_claim_refusal *refused; /* of what it would have taken */
     struct vg_txn txn;
     struct vg_range range;
 

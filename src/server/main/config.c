@@ -115,6 +115,10 @@ static const struct vg_flag store_flags[] = {
 };
 
 static const struct vg_flag control_flags[] = {
+    {"service-cluster-ip-range", "RANGES", VG_FLAG_TEXT, AT(service_ips), "10.0.0.0/24", 0, 0,
+     "addresses for services; one range, or one of\nIPv4 and one of IPv6, parted by a comma"},
+    {"service-node-port-range", "FIRST-LAST", VG_FLAG_TEXT, AT(service_ports), "30000-32767", 0, 0,
+     "ports of nodes for services"},
     {"controllers", "LIST", VG_FLAG_TEXT, AT(controllers), "*", 0, 0,
      "what vigild does by itself: * is all, name on,\n-name off, an empty list nothing:\n"
      "namespace-controller, serviceaccount-controller,\n"
@@ -174,7 +178,7 @@ const struct vg_flag_group vg_flag_groups[] = {
     {"Requests", request_flags},
     {"Connections", connection_flags},
     {"Cache and store", store_flags},
-    {"Controllers", control_flags},
+    {"Services and controllers", control_flags},
     {"etcd", etcd_flags},
     {"Ending, logs and the rest", life_flags},
     {NULL, NULL},

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "notify.h"
+#include "server/api/claims.h"
 #include "system_objects.h"
 
 /* ---- logs ---- */
@@ -51,6 +52,12 @@ static int look_at_flags(struct vg_daemon *d, struct vg_status *reterr_status)
         r = vg_listener_probe(c->bind_address, &status);
     if (r < 0)
         return vg_fail(reterr_status, r, "--bind-address: %s", status.message);
+    struct vg_claim_ranges *ranges = vg_new(struct vg_claim_ranges);
+    r = ranges ? vg_claim_ranges_parse(c->service_ips, c->service_ports, ranges, &status) : -ENOMEM;
+    vg_free(ranges);
+    if (r < 0)
+        return vg_fail(reterr_status, r,
+                       "--service-cluster-ip-range, --service-node-port-range: %s", status.message);
     r = vg_control_parse(c->controllers, &d->controller_set, &status);
     if (r < 0)
         return vg_fail(reterr_status, r, "--controllers: %s", status.message);
@@ -174,6 +181,8 @@ static int open_api(struct vg_daemon *d)
                             .request_timeout_ms = c->request_timeout_ms,
                             .min_request_timeout_s = c->min_request_timeout_s,
                             .event_ttl_ms = c->event_ttl_ms,
+                            .service_ips = c->service_ips,
+                            .service_ports = c->service_ports,
                             .body_max = c->max_body_bytes,
                             .call_ops = &vg_gate_call_ops};
     return vg_api_new(&o, &d->api);

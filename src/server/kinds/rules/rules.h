@@ -5,6 +5,7 @@
 #define VG_RULES_RULES_H
 
 #include "check.h"
+#include "claims.h"
 #include "server/kinds/kinds.h"
 
 typedef int vg_rules_prepare_fn(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
@@ -48,6 +49,11 @@ struct vg_rules {
     vg_rules_prepare_fn *prepare_status;
     /* At a create: who made it is part of the object. 0, -ENOMEM. */
     int (*sign)(struct vg_arena *a, struct vg_json *obj, const struct vg_rules_user *user);
+    /* What it takes of which each is given once, and gives back (claims.h). obj, whose members are
+     * its own, is set; NULL: it is going. old: NULL at a create. What is wrong goes to the errors.
+     * 0, -ENOMEM. */
+    int (*claim)(struct vg_claims *cl, struct vg_check *c, struct vg_json *obj,
+                 const struct vg_json *old);
     void (*check)(struct vg_check *c, const struct vg_at *obj);
     /* All that is checked at an update; most call `check` too, at the place where the original
      * does. */

@@ -459,6 +459,7 @@ static void warn(struct vg_check *c, const struct vg_at *obj, const struct vg_js
 const struct vg_rules vg_rules_service = {.group = "",
                                           .kind = "Service",
                                           .prepare = vg_service_prepare,
+                                          .claim = vg_service_claim,
                                           .check = check,
                                           .check_update = check_update,
                                           .check_status = check_status,

@@ -23,6 +23,9 @@ void vg_service_check_address_update(struct vg_check *c, const struct vg_at *spe
                                      const struct vg_json *old);
 /* service_prepare.c */
 vg_rules_prepare_fn vg_service_prepare;
+/* service_claims.c */
+int vg_service_claim(struct vg_claims *cl, struct vg_check *c, struct vg_json *obj,
+                     const struct vg_json *old);
 
 /* An address that a load balancer gave to a service or ingress. before: the list there was.
  * has_mode: an address needs an ipMode. And warnings of all that are in a status. */
