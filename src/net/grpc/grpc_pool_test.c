@@ -274,6 +274,16 @@ static void a_deadline_ends_a_call_and_doubts_the_server(void **state)
     grpc_test_call(&w, &next, 0);
     grpc_test_request(&w, &w.servers[1], 1); /* others meanwhile */
     vg_grpc_cancel(&next.call);
+    for (int i = 0; i < 6; i++) { /* however many time out: servers count pings */
+        grpc_test_call_done(&t);
+        grpc_test_call_init(&t, 0, "ask");
+        t.call.timeout_ms = 700;
+        t.call.endpoint = 1;
+        assert_int_equal(vg_grpc_start(w.pool, &t.call), 0);
+        grpc_test_pass(&w, 700);
+        assert_true(t.has_ended);
+    }
+    assert_int_equal(grpc_test_last(&w.servers[0])->peer.n_pings, 1);
     grpc_test_call_done(&t);
     grpc_test_world_close(&w);
 }

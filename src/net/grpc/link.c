@@ -160,7 +160,7 @@ void vg_grpc_link_greet(struct vg_grpc_link *l)
 
 static void doubt(struct vg_grpc_link *l, uint64_t now)
 {
-    l->ping_ns = now;
+    l->ping_ns = l->pinged_ns = now;
     vg_grpc_link_alarm(l, l->channel->pool->opts.keepalive_timeout_ms * VG_NS_PER_MS);
     if (vg_grpc_session_ping(&l->session) < 0)
         l->session.is_out_of_memory = true; /* seen by the flush that follows */
@@ -225,10 +225,14 @@ void vg_grpc_link_used(struct vg_grpc_link *l)
     vg_grpc_link_alarm(l, l->channel->pool->opts.keepalive_ms * VG_NS_PER_MS);
 }
 
+/* Not more often than servers allow: etcd cuts a connection with pings less than 5 s apart, and
+ * the calls on it with that. */
 void vg_grpc_link_doubt(struct vg_grpc_link *l)
 {
-    if (l->state == VG_GRPC_LINK_READY && !l->ping_ns)
-        doubt(l, now_of(l));
+    uint64_t now = now_of(l), apart = l->channel->pool->opts.keepalive_ms * VG_NS_PER_MS;
+    bool is_soon = l->pinged_ns && now - l->pinged_ns < apart;
+    if (l->state == VG_GRPC_LINK_READY && !l->ping_ns && !is_soon)
+        doubt(l, now);
 }
 
 /* ---- bytes ---- */

@@ -49,7 +49,8 @@ struct vg_grpc_link {
     struct vg_list dirty;        /* pool->dirty */
     uint64_t up_ns;              /* since when it is ready */
     uint64_t heard_ns;
-    uint64_t ping_ns; /* one is under way; 0: none */
+    uint64_t ping_ns;   /* one is under way; 0: none */
+    uint64_t pinged_ns; /* the last one */
     bool has_session, has_poll;
     bool is_blocked;         /* the socket takes no more */
     bool is_reading_blocked; /* TLS must write before it can read */
