@@ -334,6 +334,21 @@ static void whoever_is_there_instead_is_named(void **state)
     }
 }
 
+/* "localhost" is ::1 on most machines too, where nobody listens. */
+static void a_name_has_several_addresses(void **state)
+{
+    struct grpc_test_world w;
+    char url[64];
+    const char *urls = url;
+    (void)state;
+    grpc_test_world_open(&w, 1);
+    snprintf(url, sizeof url, "http://localhost:%d", w.servers[0].port);
+    struct vg_grpc_pool_opts o = {.endpoints = &urls, .n_endpoints = 1};
+    grpc_test_pool_open(&w, &o);
+    grpc_test_until(&w, vg_grpc_pool_is_ready(w.pool, 1));
+    grpc_test_world_close(&w);
+}
+
 static void a_server_that_greets_and_closes_is_not_run_at(void **state)
 {
     struct grpc_test_world w;
@@ -648,6 +663,7 @@ int main(void)
         cmocka_unit_test(a_deadline_ends_a_call_and_doubts_the_server),
         cmocka_unit_test(a_server_that_says_nothing_is_given_up),
         cmocka_unit_test(whoever_is_there_instead_is_named),
+        cmocka_unit_test(a_name_has_several_addresses),
         cmocka_unit_test(a_server_that_greets_and_closes_is_not_run_at),
         cmocka_unit_test(calls_wait_for_the_token_and_get_another),
         cmocka_unit_test(without_a_token_calls_hear_why),

@@ -208,6 +208,8 @@ static void on_timer(struct vg_timer *t)
         watch_silence(l);
         return;
     }
+    if (vg_grpc_link_try_next(l))
+        return;
     if (l->trouble[0] && l->state == VG_GRPC_LINK_RESOLVING) {
         vg_grpc_link_down(l, l->trouble);
         return;
@@ -388,7 +390,9 @@ int vg_grpc_link_new(struct vg_grpc_channel *ch, struct vg_grpc_link **ret_link)
     l->fd = -1;
     vg_list_init(&l->dirty);
     vg_list_push_back(&ch->links, &l->link);
-    vg_grpc_link_alarm(l, ch->pool->opts.connect_ms * VG_NS_PER_MS);
+    uint64_t limit = ch->pool->opts.connect_ms * VG_NS_PER_MS;
+    l->due_ns = now_of(l) + limit;
+    vg_grpc_link_alarm(l, limit);
     int r = vg_grpc_link_begin(l);
     if (r < 0) {
         vg_grpc_link_kill(l, "out of memory");

@@ -19,6 +19,7 @@ struct vg_grpc_resolve {
 };
 
 static void try_next(struct vg_grpc_link *l);
+static void limit_address(struct vg_grpc_link *l);
 
 static void note(struct vg_grpc_link *l, const char *what, const char *why)
 {
@@ -27,8 +28,10 @@ static void note(struct vg_grpc_link *l, const char *what, const char *why)
 
 void vg_grpc_link_give_up(struct vg_grpc_link *l)
 {
-    if (l->resolve)
+    if (l->resolve) {
         l->resolve->link = NULL;
+        uv_cancel((uv_req_t *)&l->resolve->req); /* if it has not begun; it is told in any case */
+    }
     uv_freeaddrinfo(l->addresses);
 }
 
@@ -83,6 +86,8 @@ static void start_shaking(struct vg_grpc_link *l)
 static void on_connected(struct vg_grpc_link *l)
 {
     const struct vg_grpc_pool_opts *o = &l->channel->pool->opts;
+    l->next = NULL; /* from here on all of the time is its own */
+    limit_address(l);
     unsigned ms = (unsigned)VG_MIN(o->keepalive_ms + o->keepalive_timeout_ms, (uint64_t)INT32_MAX);
     setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     setsockopt(l->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
@@ -144,11 +149,30 @@ static int try_address(struct vg_grpc_link *l, const struct sockaddr *a, socklen
     return 0;
 }
 
+/* Half of what is left, while there is another: one that swallows everything must not take it all.
+ */
+static void limit_address(struct vg_grpc_link *l)
+{
+    uint64_t now = vg_grpc_pool_now(l->channel->pool);
+    uint64_t left = l->due_ns > now ? l->due_ns - now : 0;
+    vg_grpc_link_alarm(l, l->next ? left / 2 : left);
+}
+
+bool vg_grpc_link_try_next(struct vg_grpc_link *l)
+{
+    if (l->state != VG_GRPC_LINK_CONNECTING || !l->next)
+        return false;
+    note(l, "cannot connect", strerror(ETIMEDOUT));
+    try_next(l);
+    return true;
+}
+
 static void try_next(struct vg_grpc_link *l)
 {
     while (l->next) {
         const struct addrinfo *a = l->next;
         l->next = a->ai_next;
+        limit_address(l);
         int r = try_address(l, a->ai_addr, a->ai_addrlen);
         if (r == 0)
             return;

@@ -45,6 +45,7 @@ struct vg_grpc_link {
     struct addrinfo *addresses;
     const struct addrinfo *next; /* to be tried */
     struct vg_timer timer;       /* connecting, later silence */
+    uint64_t due_ns;             /* until then it has to be ready */
     struct vg_list link;         /* channel->links */
     struct vg_list dirty;        /* pool->dirty */
     uint64_t up_ns;              /* since when it is ready */
@@ -73,6 +74,8 @@ void vg_grpc_link_greet(struct vg_grpc_link *l); /* bytes can flow: HTTP/2 begin
 void vg_grpc_link_down(struct vg_grpc_link *l, const char *why);
 VG_CHECK int vg_grpc_link_begin(struct vg_grpc_link *l); /* 0, -ENOMEM */
 void vg_grpc_link_connected(struct vg_grpc_link *l);     /* or not: the socket is asked */
+/* An address that does not answer has had its share of the time. False: there is no other. */
+bool vg_grpc_link_try_next(struct vg_grpc_link *l);
 void vg_grpc_link_shake(struct vg_grpc_link *l);
 void vg_grpc_link_give_up(struct vg_grpc_link *l); /* names and addresses, if any */
 
