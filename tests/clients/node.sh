@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# node.sh <vigild> <cache> - @kubernetes/client-node and its informer, through a kill -9 of the
-# server.
+# node.sh <vigild> <cache> - @kubernetes/client-node: objects of every kind there and back, and its
+# informer, through a kill -9 of the server.
 . "$(dirname "$0")/lib.sh"
 command -v node npm >/dev/null || skip "no node and npm"
 node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)' || skip "node is older than 18"
@@ -14,8 +14,11 @@ get_node() {
 }
 get node
 # Modules are looked up from where the file is.
-cp "$here/informer.mjs" "$cache/node/informer.mjs"
+cp "$here/informer.mjs" "$here/roundtrip.mjs" "$cache/node/"
 start_server
+python3 "$here/examples.py" >examples
+ok node "$cache/node/roundtrip.mjs" "$KUBECONFIG" examples
+cat out
 
 talk_to node "$cache/node/informer.mjs" "$KUBECONFIG"
 
