@@ -1,7 +1,7 @@
 # vg_needs_etcd(<test>...): these tests start etcd by themselves. They find the programs in the
 # environment: VG_ETCD_34 is Debian's, VG_ETCD_35 and VG_ETCD_36 are built by the test `etcd_get`, which
 # runs before them (tests/etcd/get.sh) and keeps them in VIGIL_ETCD_DIR. A program that is not there
-# (no Go) is for the test to skip, and to say so.
+# (no Go) is for the test to skip, and to say so; one that finds none ends with 77.
 set(VIGIL_ETCD_DIR "$ENV{HOME}/.cache/vigil" CACHE PATH "where built etcds are kept between runs")
 set(VIGIL_ETCD_35 3.5.35)
 set(VIGIL_ETCD_36 3.6.16)
@@ -10,6 +10,7 @@ function(vg_needs_etcd)
     foreach(test ${ARGN})
         set_property(TEST ${test} APPEND PROPERTY FIXTURES_REQUIRED etcd)
         set_property(TEST ${test} APPEND PROPERTY LABELS etcd)
+        set_property(TEST ${test} PROPERTY SKIP_RETURN_CODE 77)
         set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
             VG_ETCD_34=/usr/bin/etcd
             VG_ETCD_35=${VIGIL_ETCD_DIR}/etcd-${VIGIL_ETCD_35}

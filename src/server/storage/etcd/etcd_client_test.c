@@ -315,10 +315,18 @@ static void every_method_works_on_every_version(void **state)
     each_version(all_methods);
 }
 
+static bool has_any(void)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < VG_ARRAY_LEN(versions); i++)
+        n += vg_test_etcd_binary(versions[i]) != NULL;
+    return n > 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_works_on_every_version),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return has_any() ? cmocka_run_group_tests(tests, NULL, NULL) : 77; /* skipped, for ctest */
 }

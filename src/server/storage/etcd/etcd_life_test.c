@@ -378,6 +378,14 @@ static void failover_on_every_version(void **state)
     each_version(calls_go_to_whoever_is_well, true);
 }
 
+static bool has_any(void)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < VG_ARRAY_LEN(versions); i++)
+        n += vg_test_etcd_binary(versions[i]) != NULL;
+    return n > 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,5 +396,5 @@ int main(void)
         cmocka_unit_test(pauses_on_every_version),
         cmocka_unit_test(failover_on_every_version),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return has_any() ? cmocka_run_group_tests(tests, NULL, NULL) : 77; /* skipped, for ctest */
 }
