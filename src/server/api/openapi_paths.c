@@ -1,6 +1,6 @@
 /* openapi_paths.c - paths: which operations a kind has, with which parameters.
  * kubectl looks here for dryRun and fieldValidation, in the operations that carry a kind's group,
- * version and kind, and for the types of patches that are taken. Subresources are not declared. */
+ * version and kind, and for the types of patches that are taken. */
 #include <stdio.h>
 
 #include "openapi_write.h"
@@ -15,6 +15,7 @@ struct parameter {
 struct operation {
     enum vg_verb verb;
     const char *method, *action, *id, *about; /* id begins the operationId */
+    const char *infix;                        /* stands before its scope; NULL: nothing */
     enum body body;
     enum answer answer;
     bool may_create;
@@ -55,6 +56,7 @@ static const struct parameter delete_parameters[] = {DELETE_PARAMETERS};
 static const struct parameter sweep_parameters[] = {DELETE_PARAMETERS, LIST_PARAMETERS};
 #define WITH(list) .v = list, .n = VG_ARRAY_LEN(list)
 
+enum { CREATE = 1 }; /* among these */
 static const struct operation on_collection[] = {
     {.verb = VG_VERB_LIST,
      .method = "get",
@@ -74,7 +76,8 @@ static const struct operation on_collection[] = {
     {.verb = VG_VERB_DELETECOLLECTION,
      .method = "delete",
      .action = "deletecollection",
-     .id = "deleteCollection",
+     .id = "delete",
+     .infix = "Collection",
      .about = "Delete all objects that are selected.",
      .body = DELETE_BODY,
      .answer = STATUS_ANSWER,
@@ -244,27 +247,34 @@ static void put_responses(struct vg_openapi_writer *w, const struct operation *o
 
 /* ---- operations ---- */
 
-static const char *group_word(const struct vg_kind *kind)
+/* core, apps, rbacAuthorization: the group without .k8s.io, in one word. */
+static void group_word(const struct vg_kind *kind, char ret[VG_OPENAPI_NAME_MAX])
 {
-    return *kind->group ? kind->group : "core";
+    const char *group = *kind->group ? kind->group : "core";
+    const char *end = strstr(group, ".k8s.io");
+    size_t n = 0;
+    for (const char *p = group; *p && p != end && n < VG_OPENAPI_NAME_MAX - 1; p++)
+        if (*p != '.')
+            ret[n++] = p > group && p[-1] == '.' ? (char)(*p & ~0x20) : *p;
+    ret[n] = '\0';
 }
 
 /* listCoreV1NamespacedPod, readAppsV1NamespacedDeployment */
 static void put_operation_id(struct vg_openapi_writer *w, const struct operation *o,
                              const struct vg_kind *kind, const char *scope, const char *suffix)
 {
-    char id[VG_OPENAPI_NAME_MAX];
-    const char *group = group_word(kind);
-    snprintf(id, sizeof id, "%s%c%.*sV%s%s%s%s", o->id, group[0] & ~0x20,
-             (int)strcspn(group, ".") - 1, group + 1, kind->version + 1, scope, kind->kind, suffix);
+    char id[2 * VG_OPENAPI_NAME_MAX], group[VG_OPENAPI_NAME_MAX];
+    group_word(kind, group);
+    snprintf(id, sizeof id, "%s%c%sV%s%s%s%s%s", o->id, group[0] & ~0x20, group + 1,
+             kind->version + 1, o->infix ? o->infix : "", scope, kind->kind, suffix);
     vg_openapi_put_text(w, "operationId", id);
 }
 
 static void put_tag(struct vg_openapi_writer *w, const struct vg_kind *kind)
 {
-    char tag[VG_OPENAPI_NAME_MAX];
-    const char *group = group_word(kind);
-    snprintf(tag, sizeof tag, "%.*s_%s", (int)strcspn(group, "."), group, kind->version);
+    char tag[2 * VG_OPENAPI_NAME_MAX], group[VG_OPENAPI_NAME_MAX];
+    group_word(kind, group);
+    snprintf(tag, sizeof tag, "%s_%s", group, kind->version);
     vg_openapi_begin_list(w, "tags");
     vg_json_put_string(&w->json, vg_slice_str(tag));
     vg_openapi_end_list(w);
@@ -292,8 +302,10 @@ static void put_types_v2(struct vg_openapi_writer *w, const struct operation *o)
     put_texts(w, "produces", answer_types, VG_ARRAY_LEN(answer_types));
 }
 
+/* of: what bodies are; the kind, or what its subresource has. */
 static void put_operation(struct vg_openapi_writer *w, const struct operation *o,
-                          const struct vg_kind *kind, const char *scope, const char *suffix)
+                          const struct vg_kind *kind, const struct vg_kind *of, const char *scope,
+                          const char *suffix)
 {
     vg_openapi_begin_object(w, o->method);
     put_tag(w, kind);
@@ -301,13 +313,13 @@ static void put_operation(struct vg_openapi_writer *w, const struct operation *o
     if (!w->is_v3)
         put_types_v2(w, o);
     put_operation_id(w, o, kind, scope, suffix);
-    put_parameters(w, o, kind);
+    put_parameters(w, o, of);
     if (w->is_v3 && o->body != NO_BODY)
-        put_request_body(w, o, kind);
-    put_responses(w, o, kind);
+        put_request_body(w, o, of);
+    put_responses(w, o, of);
     vg_openapi_put_text(w, "x-kubernetes-action", o->action);
     vg_json_put_key(&w->json, VG_SLICE_LIT("x-kubernetes-group-version-kind"));
-    vg_openapi_put_gvk(w, kind, kind->kind);
+    vg_openapi_put_gvk(w, of, of->kind);
     vg_openapi_end_object(w);
 }
 
@@ -342,7 +354,25 @@ static void put_operations(struct vg_openapi_writer *w, const struct vg_kind *ki
 {
     for (size_t i = 0; i < n; i++)
         if (kind->verbs & (unsigned)v[i].verb)
-            put_operation(w, &v[i], kind, scope, "");
+            put_operation(w, &v[i], kind, kind, scope, "");
+}
+
+/* readAppsV1NamespacedDeploymentScale: its name follows the kind's. */
+static void put_sub(struct vg_openapi_writer *w, const struct vg_kind *kind,
+                    const struct vg_kind_sub *sub, const char *ns, const char *scope)
+{
+    struct vg_kind of = vg_openapi_sub_kind(kind, sub);
+    char path[VG_OPENAPI_NAME_MAX], suffix[VG_OPENAPI_NAME_MAX];
+    snprintf(path, sizeof path, "/{name}/%s", sub->name);
+    snprintf(suffix, sizeof suffix, "%c%s", sub->name[0] & ~0x20, sub->name + 1);
+    begin_path(w, kind, ns, path);
+    for (size_t i = 0; i < VG_ARRAY_LEN(on_object); i++)
+        if (sub->verbs & (unsigned)on_object[i].verb)
+            put_operation(w, &on_object[i], kind, &of, scope, suffix);
+    if (sub->verbs & VG_VERB_CREATE)
+        put_operation(w, &on_collection[CREATE], kind, &of, scope, suffix);
+    put_path_parameters(w, true, *ns != '\0');
+    vg_openapi_end_object(w);
 }
 
 void vg_openapi_put_paths(struct vg_openapi_writer *w, const struct vg_kind *kind)
@@ -360,9 +390,12 @@ void vg_openapi_put_paths(struct vg_openapi_writer *w, const struct vg_kind *kin
         put_path_parameters(w, true, is_namespaced);
         vg_openapi_end_object(w);
     }
+    for (size_t i = 0; i < kind->n_subs; i++)
+        if (kind->subs[i].type != VG_SUB_UNSERVED)
+            put_sub(w, kind, &kind->subs[i], ns, scope);
     if (is_namespaced && kind->verbs & VG_VERB_LIST) {
         begin_path(w, kind, "", "");
-        put_operation(w, &on_collection[0], kind, "", "ForAllNamespaces");
+        put_operation(w, &on_collection[0], kind, kind, "", "ForAllNamespaces");
         put_path_parameters(w, false, false);
         vg_openapi_end_object(w);
     }

@@ -86,6 +86,26 @@ static void mark_meta(struct vg_openapi_writer *w, unsigned verbs)
                                    vg_slice_str(needs[i].name)));
 }
 
+/* What bodies of subresources are: Scale, Eviction. */
+static void mark_subs(struct vg_openapi_writer *w, const struct vg_kind *kind)
+{
+    for (size_t i = 0; i < kind->n_subs; i++) {
+        struct vg_kind of = vg_openapi_sub_kind(kind, &kind->subs[i]);
+        const struct vg_schema_type *type =
+            vg_schema_find(vg_slice_str(of.group), vg_slice_str(of.version), vg_slice_str(of.kind));
+        if (type && kind->subs[i].type != VG_SUB_UNSERVED)
+            mark(w, type);
+    }
+}
+
+/* A body of its own that is no kind of the tables, as these are. */
+static bool is_object(const struct vg_schema_type *type, const struct vg_schema_scope *home)
+{
+    return vg_schema_field(type, VG_SLICE_LIT("kind")) &&
+           vg_schema_field(type, VG_SLICE_LIT("metadata")) &&
+           strcmp(home->group, "meta.k8s.io") != 0;
+}
+
 /* ---- one value ---- */
 
 static void put_ref_to(struct vg_openapi_writer *w, const struct vg_schema_field *f)
@@ -315,6 +335,9 @@ static void put_definition(struct vg_openapi_writer *w, const struct vg_schema_t
         vg_openapi_put_text(w, "x-kubernetes-map-type", "atomic");
     if (kind)
         put_gvk_list(w, kind, kind->kind);
+    else if (is_object(type, home))
+        put_gvk_list(w, &(struct vg_kind){.group = home->group, .version = home->version},
+                     type->name);
     vg_openapi_end_object(w);
 }
 
@@ -387,6 +410,7 @@ void vg_openapi_put_definitions(struct vg_openapi_writer *w, const struct vg_kin
     for (size_t i = 0; i < n; i++) {
         verbs |= kinds[i].verbs;
         mark(w, kinds[i].type);
+        mark_subs(w, &kinds[i]);
         if (kinds[i].verbs & VG_VERB_LIST)
             put_list(w, &kinds[i]);
     }

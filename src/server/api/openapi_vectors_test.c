@@ -9,6 +9,7 @@
 
 #include "openapi.h"
 #include "server/kinds/kinds.h"
+#include "json/equal.h"
 #include "json/json.h"
 #include "json/write.h"
 
@@ -178,11 +179,53 @@ static void definitions_of_version_2_are_as_recorded(void **state)
     vg_openapi_free(o);
 }
 
+/* Generators name functions by operationId, and look at the kind of a body. */
+static void compare_operation(const char *path, const struct vg_json_member *method,
+                              const struct vg_json *theirs)
+{
+    static const char *const keys[] = {"operationId", "tags", "x-kubernetes-action",
+                                       "x-kubernetes-group-version-kind"};
+    if (!theirs)
+        fail_msg("%s has no %.*s", path, VG_SLICE_ARG(vg_json_key(method)));
+    for (size_t i = 0; i < VG_ARRAY_LEN(keys); i++)
+        if (vg_json_equal(vg_json_get_str(&method->value, keys[i]),
+                          vg_json_get_str(theirs, keys[i])) != 1)
+            fail_msg("%s of %.*s %s differs", keys[i], VG_SLICE_ARG(vg_json_key(method)), path);
+}
+
+static void operations_are_as_recorded(void **state)
+{
+    (void)state;
+    struct vg_openapi *o;
+    VG_AUTO(arena) arena = {0};
+    VG_AUTO(buf) text = {0};
+    size_t n = 0;
+    assert_int_equal(vg_openapi_new("v1.36.4", &o), 0);
+    if (read_recorded("discovery/openapi_v2.json.gz", &text)) {
+        const struct vg_json *ours = parse(&arena, json_of(o, VG_OPENAPI_V2));
+        const struct vg_json *theirs = vg_json_get_str(parse(&arena, vg_buf_slice(&text)), "paths");
+        VG_JSON_FOREACH_MEMBER (path, vg_json_get_str(ours, "paths")) {
+            char name[512];
+            snprintf(name, sizeof name, "%.*s", VG_SLICE_ARG(vg_json_key(path)));
+            VG_JSON_FOREACH_MEMBER (m, &path->value)
+                if (m->value.type == VG_JSON_OBJECT) {
+                    compare_operation(
+                        name, m,
+                        vg_json_get(vg_json_get(theirs, vg_json_key(path)), vg_json_key(m)));
+                    n++;
+                }
+        }
+        print_message("%zu operations\n", n);
+    }
+    vg_openapi_free(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(definitions_of_version_3_are_as_recorded),
         cmocka_unit_test(definitions_of_version_2_are_as_recorded),
+        cmocka_unit_test(operations_are_as_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

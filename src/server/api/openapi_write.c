@@ -69,6 +69,17 @@ void vg_openapi_definition(char ret[VG_OPENAPI_NAME_MAX], const char *group, con
              version, name);
 }
 
+struct vg_kind vg_openapi_sub_kind(const struct vg_kind *kind, const struct vg_kind_sub *sub)
+{
+    struct vg_kind of = *kind;
+    of.kind = sub->kind;
+    if (sub->version) {
+        of.group = sub->group ? sub->group : "";
+        of.version = sub->version;
+    }
+    return of;
+}
+
 /* ---- documents ---- */
 
 static void put_info(struct vg_openapi_writer *w, const char *version)

@@ -46,5 +46,7 @@ void vg_openapi_definition(char ret[VG_OPENAPI_NAME_MAX], const char *group, con
 /* Members of the current object: a definition by its name, a path by its pattern. */
 void vg_openapi_put_definitions(struct vg_openapi_writer *w, const struct vg_kind *kinds, size_t n);
 void vg_openapi_put_paths(struct vg_openapi_writer *w, const struct vg_kind *kind);
+/* Names of what a subresource's bodies are; all else is the parent's. */
+struct vg_kind vg_openapi_sub_kind(const struct vg_kind *kind, const struct vg_kind_sub *sub);
 
 #endif
