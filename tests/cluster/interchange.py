@@ -113,8 +113,11 @@ class Talk:
 
 
 def create_all(talk, name):
+    # Without white space: where a value has no type (RawExtension), kube-apiserver keeps the text in protobuf
+    # as it was sent, vigild keeps its meaning.
     for path, kind, version, content in OBJECTS:
-        status, data = talk.ask("POST", path, body_of(kind, version, name, content))
+        text = json.dumps(body_of(kind, version, name, content), separators=(",", ":")).encode()
+        status, data = talk.ask("POST", path, text)
         if status != 201:
             raise Failed(f"{talk.server.name}: cannot make {kind}: {status} {data[:500]}")
 
