@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """cluster.py SERVER ETCD SLOW_DISK [long] - several API servers on three etcd members, and things that break.
 
-ETCD is a program, or `etcd`: what VG_ETCD_36, VG_ETCD_35 or VG_ETCD_34 names, the first that is there.
+ETCD is a program, or a variable that names one, as VG_ETCD_36.
 With `long` it runs in the long round only.
 
 SERVER is vigild, or a kube-apiserver, for which the same must hold, or one of each, parted by a comma. Two of them
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from members import Cluster, Failed, LIMIT_S, enter_private_network, wait_for
+from members import Cluster, Failed, LIMIT_S, enter_private_network, program, skip, wait_for
 from load import NS, PATH, SHARED, Notes, Reader, Watcher, Write, Writer, body
 from servers import server_of
 from stream import Client
@@ -44,8 +44,8 @@ class Scene:
         self.start_servers()
 
     def start_servers(self):
-        for name, program in zip(("A", "B"), self.options.servers * 2):
-            self.servers.append(server_of(program, self.dir, name, self.cluster.urls,
+        for name, path in zip(("A", "B"), self.options.servers * 2):
+            self.servers.append(server_of(path, self.dir, name, self.cluster.urls,
                                           ["--storage-media-type", self.options.media]))
 
     def ask(self, server, method, path, content=None):
@@ -202,31 +202,13 @@ FAULTS = [kill_leader, kill_server, kill_follower, pause_leader, pause_follower,
           cut_peers, cut_clients, cut_all]
 
 
-def skip(why):
-    print(f"SKIPPED: {why}")
-    sys.exit(77)
-
-
-def find_etcd(name):
-    if name != "etcd":
-        return os.path.abspath(name)
-    for variable in ("VG_ETCD_36", "VG_ETCD_35", "VG_ETCD_34"):
-        path = os.environ.get(variable, "")
-        if os.access(path, os.X_OK):
-            return path
-    return skip("there is no etcd")
-
-
 class Options:
     def __init__(self):
-        self.servers, self.slow_disk = [os.path.abspath(p) for p in sys.argv[1].split(",")], os.path.abspath(sys.argv[3])
         self.is_long = bool(os.environ.get("VG_LONG"))
         if "long" in sys.argv[4:] and not self.is_long:
             skip("this is for the long round (VG_LONG=1)")
-        for server in self.servers:
-            if not os.access(server, os.X_OK):
-                skip(f"there is no {server}")
-        self.etcd = find_etcd(sys.argv[2])
+        self.servers = [program(p) for p in sys.argv[1].split(",")]
+        self.etcd, self.slow_disk = program(sys.argv[2]), program(sys.argv[3])
         self.is_private = enter_private_network()
         self.media = os.environ.get("VG_MEDIA", "application/json")
         self.watchers = 24 if self.is_long else 12

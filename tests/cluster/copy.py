@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""copy.py VIGIL_COPY VIGIL_STORE ETCD... - backup, restore and migrate with an etcd: there and back, what
+"""copy.py VIGIL_COPY VIGIL_STORE VIGILD ETCD... - backup, restore and migrate with an etcd: there and back, what
 is refused, what an interruption leaves, times to live. ETCD: names of variables with a program, as
 VG_ETCD_36; those that are not there are skipped, and that is said."""
 import json
@@ -23,8 +23,8 @@ def config_map(name, text):
 
 
 class Case:
-    def __init__(self, copy, store, etcd):
-        self.copy_program, self.store_program = copy, store
+    def __init__(self, copy, store, vigild, etcd):
+        self.copy_program, self.store_program, self.vigild = copy, store, vigild
         self.dir = tempfile.mkdtemp(prefix="vigil-copy-")
         self.etcd = etcd
         self.clusters = []
@@ -143,6 +143,10 @@ def interrupted(case):
             target.ask("kv/deleterange", {"key": b64("/registry/"), "range_end": b64("/registry0")})
     target.ask("kv/put", {**mark, "value": b64("something else")})
     case.copy("migrate", case.path("data"), target.urls, status=1, says="interrupted copy of something else")
+    r = subprocess.run([case.vigild, "--data-dir", case.path("server"), "--secure-port", "0", "--etcd-servers", target.urls],
+                       capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    if r.returncode == 0 or "was interrupted" not in r.stderr:
+        raise Failed(f"vigild starts on half a copy: {r.returncode} {r.stdout} {r.stderr}")
     target.ask("kv/put", {**mark, "value": b64(case.path("data"))})
     case.copy("migrate", case.path("data"), target.urls)
     if keys_of(target)[0] != OBJECTS + 3:
@@ -161,14 +165,14 @@ def media(case):
 
 
 def main():
-    copy, store = (os.path.abspath(p) for p in sys.argv[1:3])
+    copy, store, vigild = (os.path.abspath(p) for p in sys.argv[1:4])
     ran = 0
-    for variable in sys.argv[3:]:
+    for variable in sys.argv[4:]:
         etcd = os.environ.get(variable, "")
         if not os.access(etcd, os.X_OK):
             print(f"SKIPPED: there is no {variable}={etcd}")
             continue
-        case = Case(copy, store, etcd)
+        case = Case(copy, store, vigild, etcd)
         try:
             cluster, told = there_and_back(case)
             old_revisions_are_gone(cluster, told)

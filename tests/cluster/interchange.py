@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 
-from members import Cluster, Failed, LIMIT_S, enter_private_network
+from members import Cluster, Failed, LIMIT_S, enter_private_network, program, skip
 from servers import KubeApiserver, VigildOnEtcd
 from stream import Client
 
@@ -199,14 +199,8 @@ def run(vigild, kube, etcd, media, is_private):
 
 def main():
     if not os.environ.get("VG_LONG"):
-        print("SKIPPED: a real kube-apiserver is met in the long round (VG_LONG=1)")
-        sys.exit(77)
-    vigild, kube = (os.path.abspath(p) for p in sys.argv[1:3])
-    etcd = os.environ.get("VG_ETCD_36", "") if sys.argv[3] == "etcd" else os.path.abspath(sys.argv[3])
-    for program in (kube, etcd):
-        if not os.access(program, os.X_OK):
-            print(f"SKIPPED: there is no {program}")
-            sys.exit(77)
+        skip("a real kube-apiserver is met in the long round (VG_LONG=1)")
+    vigild, kube, etcd = (program(p) for p in sys.argv[1:4])
     is_private = enter_private_network()
     try:
         for media in (JSON, PROTOBUF):

@@ -331,7 +331,8 @@ class Watcher(Worker):
         try:
             if not self.last:
                 self.relist()
-            small = 4096 if self.pace in ("slow", "naps") else None
+            # Small, but not so small that each packet waits for a probe of the window.
+            small = 32768 if self.pace in ("slow", "naps") else None
             stream = WatchStream(self.server, f"{PATH}?watch=1&allowWatchBookmarks=true&{self.selector.query}"
                                  f"&resourceVersion={self.last}", receive_buffer=small)
             if stream.status == 200:
@@ -357,4 +358,4 @@ class Watcher(Worker):
             self.error = e
 
     def __repr__(self):
-        return f"watcher ({self.pace}, {self.selector.query or 'all'}, from {self.start_rev}, {self.moves} moves, {self.relists} relists)"
+        return f"watcher ({self.pace}, {self.selector.query or 'all'}, from {self.start_rev}, at {self.server.name}, {self.moves} moves, {self.relists} relists)"

@@ -50,6 +50,17 @@ def end_in_order(*_):
     sys.exit(1)
 
 
+def skip(why):
+    print(f"SKIPPED: {why}")
+    sys.exit(77)
+
+
+def program(name):
+    """A path, or the variable that has it; what is not there is a reason to skip."""
+    path = os.environ.get(name, "") if name.startswith("VG_") else os.path.abspath(name)
+    return path if os.access(path, os.X_OK) else skip(f"there is no {name}={path}")
+
+
 def run_ok(*args):
     return subprocess.run(args, capture_output=True, check=False).returncode == 0
 

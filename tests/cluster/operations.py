@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""operations.py TEXT ETCD PROGRAM... - every command of docs/operations.md, executed.
+"""operations.py TEXT PROGRAM... - every command of docs/operations.md, executed.
 
 Each line after "    $ " is run, in the order of the text and in one shell, in an empty directory; what the text
 shows below must come, "..." standing for anything. PATH has the programs, by their names, and nothing is
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from members import LIMIT_S, enter_private_network, ip
+from members import LIMIT_S, enter_private_network, ip, program, skip
 
 MARK = "end-of-step"
 
@@ -96,17 +96,16 @@ class Shell:
 
 
 def main():
-    text, programs = os.path.abspath(sys.argv[1]), [os.path.abspath(p) for p in sys.argv[2:]]
+    text, programs = os.path.abspath(sys.argv[1]), [program(p) for p in sys.argv[2:]]
     if not enter_private_network():
-        print("SKIPPED: the addresses of the text need a network namespace")
-        sys.exit(77)
+        skip("the addresses of the text need a network namespace")
     for number in (1, 2, 3):
         ip("addr", "add", f"10.0.0.{number}/32", "dev", "lo")
     directory = tempfile.mkdtemp(prefix="vigil-operations-")
     path = os.path.join(directory, ".bin")
     os.mkdir(path)
-    for program in programs:
-        os.symlink(program, os.path.join(path, re.sub(r"-[0-9.]+$", "", os.path.basename(program))))
+    for one in programs:
+        os.symlink(one, os.path.join(path, re.sub(r"-[0-9.]+$", "", os.path.basename(one))))
     shell, failed, steps = Shell(directory, path), None, steps_of(text)
     try:
         for number, command, want in steps:

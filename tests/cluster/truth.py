@@ -122,7 +122,7 @@ class Truth:
             yield f"T6 {w}: {type(w.error).__name__}: {w.error}"
         for i, want in enumerate(self.expected(w)):
             if i >= len(w.seen):
-                yield f"T6 {w}: still waits for event {i}, {want}; at {w.last}; ends: {w.ends[-5:]}"
+                yield f"T6 {w}: still waits for event {i} of {len(self.expected(w))}, {want}; at {w.last}; ends: {w.ends[-5:]}"
                 return
             if w.seen[i] != want:
                 yield f"T6 {w}: event {i}: expected {want}, got {w.seen[i]}; ends: {w.ends[-5:]}"

@@ -2,6 +2,7 @@
  */
 #include "copy_args.h"
 
+#include <errno.h>
 #include <getopt.h>
 
 #include "server/api/protobuf.h"
@@ -14,6 +15,9 @@ static const struct command {
     [VG_COPY_RESTORE] = {"restore", " FILE TO", "what a backup holds into a place that is empty"},
     [VG_COPY_MIGRATE] = {"migrate", " FROM TO", "everything from one place into another one"},
 };
+
+/* A person waits. */
+#define OPEN_MS 5000u
 
 #define C(name) (1u << VG_COPY_##name)
 #define ANY (C(BACKUP) | C(RESTORE) | C(MIGRATE))
@@ -39,7 +43,10 @@ static const struct option_row {
     {"etcd-certfile", "FILE", TEXT, AT(opts.etcd.cert_file), ANY,
      "certificate to show etcd, in PEM"},
     {"etcd-keyfile", "FILE", TEXT, AT(opts.etcd.key_file), ANY, "its key"},
-    {"etcd-prefix", "PREFIX", TEXT, AT(opts.etcd.prefix), ANY,
+    {"etcd-username", "NAME", TEXT, AT(opts.etcd.username), ANY,
+     "user of etcd, where it asks for one"},
+    {"etcd-password-file", "FILE", TEXT, AT(password_file), ANY, "file with that user's password"},
+    {"etcd-prefix", "PATH", TEXT, AT(prefix), ANY,
      "what the keys begin with; /registry unless\nsaid"},
     {"storage-media-type", "TYPE", TEXT, AT(media), C(RESTORE) | C(MIGRATE),
      "how objects are written into etcd:\napplication/json unless said, or\n" VG_PROTOBUF_TYPE},
@@ -168,6 +175,41 @@ static int find_command(struct vg_copy_args *a, const char *name, struct vg_stat
                    "there is no command '%s'; there are backup, restore and migrate", name);
 }
 
+/* The first line of a file. */
+static int read_password(struct vg_copy_args *a, struct vg_status *reterr_status)
+{
+    FILE *f = fopen(a->password_file, "re");
+    if (!f)
+        return vg_fail(reterr_status, VIGIL_E_INVALID, "--etcd-password-file: %s: %s",
+                       a->password_file, strerror(errno));
+    size_t n = fread(a->password, 1, sizeof a->password - 1, f);
+    (void)fclose(f);
+    a->password[n] = '\0';
+    a->password[strcspn(a->password, "\r\n")] = '\0';
+    return 0;
+}
+
+static int fill_etcd(struct vg_copy_args *a, struct vg_status *reterr_status)
+{
+    enum vg_stored_media media;
+    int n = snprintf(a->prefix_text, sizeof a->prefix_text, "%s/", a->prefix);
+    if (n < 0 || (size_t)n >= sizeof a->prefix_text || a->prefix[0] != '/')
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       "--etcd-prefix is a path that begins with / and is not long, not '%s'",
+                       a->prefix);
+    if (!vg_stored_media_find(a->media, &media))
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       "--storage-media-type is application/json or " VG_PROTOBUF_TYPE ", not '%s'",
+                       a->media);
+    int r = a->password_file ? read_password(a, reterr_status) : 0;
+    a->opts.etcd.root = "/registry/";
+    a->opts.etcd.prefix = a->prefix_text;
+    a->opts.etcd.password = a->opts.etcd.username ? a->password : NULL;
+    a->opts.etcd.open_ms = OPEN_MS;
+    vg_stored_form(media, NULL, &a->opts.etcd.form);
+    return r;
+}
+
 static int check_fit(struct vg_copy_args *a, char **args, int n_args, unsigned given,
                      struct vg_status *reterr_status)
 {
@@ -180,39 +222,29 @@ static int check_fit(struct vg_copy_args *a, char **args, int n_args, unsigned g
             return vg_fail(reterr_status, VIGIL_E_INVALID, "%s does not take --%s", c->name,
                            rows[i].name);
     }
-    enum vg_stored_media media;
-    if (!vg_stored_media_find(a->media, &media))
-        return vg_fail(reterr_status, VIGIL_E_INVALID,
-                       "--storage-media-type is application/json or " VG_PROTOBUF_TYPE ", not '%s'",
-                       a->media);
-    vg_stored_form(media, NULL, &a->opts.etcd.form);
     a->opts.from = args[0];
     a->opts.to = args[1];
     a->opts.is_from_file = a->command == VG_COPY_RESTORE;
     a->opts.is_to_file = a->command == VG_COPY_BACKUP;
-    return 0;
+    return fill_etcd(a, reterr_status);
 }
 
 int vg_copy_args_parse(int argc, char **argv, struct vg_copy_args *ret,
                        struct vg_status *reterr_status)
 {
-    struct vg_copy_args a = {
-        .opts = {.bump = VG_COPY_BUMP_DEFAULT,
-                 .etcd = {.root = "/registry", .prefix = "/registry", .open_ms = 5000}},
+    unsigned given = 0;
+    *ret = (struct vg_copy_args){
+        .opts.bump = VG_COPY_BUMP_DEFAULT,
+        .prefix = "/registry",
         .media = "application/json",
     };
-    unsigned given = 0;
-    int r = read_options(argc, argv, &a, &given, reterr_status);
+    int r = read_options(argc, argv, ret, &given, reterr_status);
     if (r == 0 && optind < argc && strcmp(argv[optind], "help") == 0)
-        a.is_help = true;
-    if (r == 0 && !a.is_help && !a.is_version) {
-        if (optind >= argc)
-            return vg_fail(reterr_status, VIGIL_E_INVALID, "say what to do");
-        r = find_command(&a, argv[optind], reterr_status);
-        if (r == 0)
-            r = check_fit(&a, argv + optind + 1, argc - optind - 1, given, reterr_status);
-    }
-    if (r == 0)
-        *ret = a;
-    return r;
+        ret->is_help = true;
+    if (r < 0 || ret->is_help || ret->is_version)
+        return r;
+    if (optind >= argc)
+        return vg_fail(reterr_status, VIGIL_E_INVALID, "say what to do");
+    r = find_command(ret, argv[optind], reterr_status);
+    return r < 0 ? r : check_fit(ret, argv + optind + 1, argc - optind - 1, given, reterr_status);
 }

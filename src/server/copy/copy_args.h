@@ -13,10 +13,13 @@ struct vg_copy_args {
     enum vg_copy_command command;
     struct vg_copy_opts opts;
     const char *media; /* of what is written into a cluster */
+    const char *prefix, *password_file;
+    char prefix_text[256], password[512]; /* what opts.etcd points to */
     bool is_json, is_help, is_version;
 };
 
-/* argv is reordered, and borrowed by the result. VIGIL_E_INVALID with a sentence. */
+/* argv is reordered, and borrowed by the result, which points into itself. VIGIL_E_INVALID with a
+ * sentence. */
 VG_CHECK int vg_copy_args_parse(int argc, char **argv, struct vg_copy_args *ret,
                                 struct vg_status *reterr_status);
 const char *vg_copy_command_name(enum vg_copy_command command);

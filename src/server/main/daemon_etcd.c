@@ -76,6 +76,7 @@ int vg_daemon_open_etcd(struct vg_daemon *d, struct vg_storage_opts *o,
         .open_ms = c->etcd_connect_ms,
         .health_ms = c->etcd_health_ms,
         .compact_ms = c->compaction_ms,
+        .unfinished_key = "/registry/vigil.copy", /* as src/server/copy/copy.h has it */
     };
     vg_stored_form(media, &d->unreadable, &e.form);
     o->etcd = &e;

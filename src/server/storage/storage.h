@@ -261,6 +261,9 @@ struct vg_etcd_opts {
     uint64_t request_ms; /* a request; 0 = 10 s */
     uint64_t health_ms;  /* between looks at its health, and how long one may take; 0 = 2 s */
     uint64_t compact_ms; /* what is older than this goes, led by whoever is first; 0 = never */
+    /* A key that says that a copy into the cluster is not whole: opening fails with
+     * VIGIL_E_STORE_DAMAGED while it is there. NULL: none is looked for. */
+    const char *unfinished_key;
 };
 
 VG_CHECK int vg_storage_open_mem(const struct vg_storage_opts *opts,

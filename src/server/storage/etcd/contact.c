@@ -99,12 +99,42 @@ static int check_version(struct contact *c, struct vg_status *reterr_status)
     return 0;
 }
 
+/* A copy into the cluster that was interrupted left its mark. */
+static int check_unfinished(struct contact *c, struct vg_status *reterr_status)
+{
+    Etcd__RangeRequest req = ETCD__RANGE_REQUEST__INIT;
+    Etcd__RangeResponse *res;
+    VG_AUTO(arena) arena = {0};
+    struct vg_etcd_engine *e = c->e;
+    struct vg_etcd_key key;
+    struct vg_status status = {0};
+    if (!e->eo.unfinished_key)
+        return 0;
+    int err = vg_etcd_key_make(&e->space, vg_slice_str(e->eo.unfinished_key), &key);
+    req.key = vg_etcd_data(vg_etcd_key_slice(&key));
+    req.count_only = true;
+    if (err == 0)
+        err = ask(c, &vg_etcd_range, &req.base, 0, &status);
+    if (err == 0)
+        err = vg_etcd_answer(&c->call, &vg_etcd_range, &arena, &res);
+    if (err < 0)
+        return err == -ENOMEM ? err : explain(c, err, 0, &status, reterr_status);
+    if (res->count == 0)
+        return 0;
+    return vg_fail(reterr_status, VIGIL_E_STORE_DAMAGED,
+                   "a copy into this etcd was interrupted, or is under way: run vigil restore or "
+                   "vigil migrate again; or delete the key %.*s to take what is there",
+                   VG_SLICE_ARG(vg_etcd_key_slice(&key)));
+}
+
 int vg_etcd_first_contact(struct vg_etcd_engine *e, struct vg_status *reterr_status)
 {
     struct contact c = {.e = e};
     int r = ask_revision(&c, reterr_status);
     if (r == 0)
         r = check_version(&c, reterr_status);
+    if (r == 0)
+        r = check_unfinished(&c, reterr_status);
     vg_buf_done(&c.call.answer);
     if (r < 0)
         return r;
