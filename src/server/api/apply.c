@@ -353,7 +353,7 @@ static enum vg_verdict use(struct applying *w, struct vg_apply *x, const struct 
     if (err == 0)
         err = follow_kubectl(w, &root);
     if (err == 0)
-        err = vg_managers_write(&c->scratch, &x->managers, &managed);
+        err = vg_managers_write(&c->scratch, &x->managers, vg_change_source(c), &managed);
     if (err == 0)
         err = vg_body_check(&c->scratch, &root, &type, NULL, &next, &why);
     if (err == VIGIL_E_INVALID) {

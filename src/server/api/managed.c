@@ -191,9 +191,14 @@ static bool asks_to_forget(const struct vg_json *list)
     return list && (list->n == 0 || (list->n == 1 && list->items[0].n == 0));
 }
 
-static bool is_same(const struct vg_json *a, const struct vg_json *b)
+/* A client mostly sends back what it was given: then the texts are equal. */
+static bool is_same(const struct vg_change *c, const struct vg_json *given,
+                    const struct vg_json *stored)
 {
-    return a->items == b->items || vg_json_equal(a, b) == 1;
+    struct vg_slice sent = vg_fields_source(given, vg_http_request(c->call->x)->body);
+    return given->items == stored->items ||
+           (sent.n && vg_slice_eq(sent, vg_fields_source(stored, vg_change_source(c)))) ||
+           vg_json_equal(given, stored) == 1;
 }
 
 /* The client's if it sent a good one, else what is stored. Subresources cannot set them. */
@@ -203,7 +208,7 @@ static int begin_with(struct vg_change *c, const struct vg_json *given,
     struct vg_status why;
     int err;
     *ret = (struct vg_managers){0};
-    if (!c->call->ask->target->sub && given && !(stored && is_same(given, stored))) {
+    if (!c->call->ask->target->sub && given && !(stored && is_same(c, given, stored))) {
         if (asks_to_forget(given))
             return 0;
         err = vg_managers_read(&c->scratch, given, false, ret, &why);
@@ -299,29 +304,5 @@ int vg_change_manage(struct vg_change *c, const struct vg_json *now, const struc
     err = vg_managers_update(&c->scratch, &m, &who, delta_of, &g);
     if (err == VIGIL_E_INVALID) /* what cannot be tracked is not */
         return 0;
-    return err < 0 ? err : vg_managers_write(&c->scratch, &m, ret);
-}
-
-/* ---- times ---- */
-
-static bool is_same_but_time(const struct vg_json *a, const struct vg_json *b)
-{
-    static const char *const names[] = {"manager",    "operation", "apiVersion",
-                                        "fieldsType", "fieldsV1",  "subresource"};
-    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
-        const struct vg_json *x = vg_json_get_str(a, names[i]), *y = vg_json_get_str(b, names[i]);
-        if (x != y && vg_json_equal(x, y) != 1)
-            return false;
-    }
-    return true;
-}
-
-bool vg_managed_differ_in_time(const struct vg_json *a, const struct vg_json *b)
-{
-    if (!a || !b || a->n != b->n)
-        return false;
-    for (uint32_t i = 0; i < a->n; i++)
-        if (!is_same_but_time(&a->items[i], &b->items[i]))
-            return false;
-    return true;
+    return err < 0 ? err : vg_managers_write(&c->scratch, &m, vg_change_source(c), ret);
 }

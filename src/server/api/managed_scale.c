@@ -118,5 +118,5 @@ int vg_change_manage_scale(struct vg_change *c, const struct vg_json *now,
     if (err == 0)
         err = vg_managers_from_scale(a, was, &scale, vg_slice_str(vg_kind_api_version(c->kind)),
                                      &all);
-    return err < 0 ? err : vg_managers_write(a, &all, ret);
+    return err < 0 ? err : vg_managers_write(a, &all, vg_change_source(c), ret);
 }

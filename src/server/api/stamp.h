@@ -27,8 +27,11 @@ struct vg_manager;
 VG_CHECK int vg_change_manage_scale(struct vg_change *c, const struct vg_json *now,
                                     const struct vg_json *old, const struct vg_managers *was,
                                     const struct vg_manager *who, struct vg_json **ret);
-/* Do two lists of managers differ in times alone, if in anything? */
-bool vg_managed_differ_in_time(const struct vg_json *a, const struct vg_json *b);
+/* The text of what is stored; empty: nothing is. */
+static inline struct vg_slice vg_change_source(const struct vg_change *c)
+{
+    return c->cur ? vg_rec_value(c->cur) : vg_slice(NULL, 0);
+}
 /* Set the label that says a namespace's name, at its place. -ENOMEM. */
 VG_CHECK int vg_stamp_name_label(struct vg_arena *a, struct vg_meta *m);
 /* A uid of its own, in scratch. -ENOMEM, or the random source's error. */

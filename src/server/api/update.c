@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "claims.h"
+#include "server/fields/managers.h"
 #include "server/schema/strconv.h"
 #include "status_int.h"
 #include "json/equal.h"
@@ -192,7 +193,7 @@ static bool is_same_but_times(struct vg_change *c, const struct vg_json *root,
     struct vg_meta copy = *m;
     struct vg_json meta;
     copy.managed = cur->meta.managed;
-    if (!m->managed || !vg_managed_differ_in_time(m->managed, cur->meta.managed))
+    if (!vg_managers_differ_in_time(m->managed, cur->meta.managed, vg_change_source(c)))
         return false;
     VG_JSON_FOREACH_MEMBER (x, root) {
         const struct vg_json *was = vg_json_get(cur->root, vg_json_key(x));

@@ -171,7 +171,8 @@ static int by_identity(const void *a, const void *b)
 static int find_conflicts(struct vg_apply *x, struct step *s, const struct vg_json *without)
 {
     struct conflicts c = {.x = x};
-    struct vg_manager **sorted = vg_arena_array(x->arena, struct vg_manager *, (size_t)x->managers.n + 1);
+    struct vg_manager **sorted =
+        vg_arena_array(x->arena, struct vg_manager *, (size_t)x->managers.n + 1);
     if (!sorted)
         return -ENOMEM;
     for (uint32_t i = 0; i < x->managers.n; i++)

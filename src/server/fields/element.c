@@ -25,8 +25,48 @@ int vg_element_field(struct vg_arena *a, struct vg_slice name, struct vg_slice *
     return 0;
 }
 
+/* A scalar whose text needs no thought: as it is printed, between its quotes. False: look closer.
+ */
+static bool is_plain(const struct vg_json *v, size_t *ret_n)
+{
+    *ret_n = v->n + (v->type == VG_JSON_STRING ? 2u : 0u);
+    if (v->type == VG_JSON_NUMBER)
+        return v->flags & VG_JSON_INTEGER;
+    if (v->type != VG_JSON_STRING)
+        return false;
+    for (uint32_t i = 0; i < v->n; i++) {
+        unsigned char c = (unsigned char)v->text[i];
+        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&')
+            return false;
+    }
+    return true;
+}
+
+static char *put_plain(char *p, const struct vg_json *v)
+{
+    bool is_string = v->type == VG_JSON_STRING;
+    if (is_string)
+        *p++ = '"';
+    if (v->n)
+        memcpy(p, v->text, v->n);
+    p += v->n;
+    if (is_string)
+        *p++ = '"';
+    return p;
+}
+
 int vg_element_value(struct vg_arena *a, const struct vg_json *scalar, struct vg_slice *ret)
 {
+    size_t n;
+    if (is_plain(scalar, &n)) {
+        char *p = vg_arena_alloc(a, n + 2, 1);
+        if (!p)
+            return -ENOMEM;
+        memcpy(p, "v:", 2);
+        put_plain(p + 2, scalar);
+        *ret = vg_slice(p, n + 2);
+        return 0;
+    }
     VG_AUTO(buf) b = {0};
     int err = vg_buf_append(&b, "v:", 2);
     if (err == 0)
@@ -34,11 +74,34 @@ int vg_element_value(struct vg_arena *a, const struct vg_json *scalar, struct vg
     return err < 0 ? err : vg_arena_keep(a, vg_buf_slice(&b), ret);
 }
 
+/* One plain key, which nearly all are. 1: done; 0: it is not. */
+static int plain_key(struct vg_arena *a, const struct vg_element_key *k, struct vg_slice *ret)
+{
+    size_t n;
+    if (!is_plain(k->value, &n))
+        return 0;
+    size_t all = k->name.n + n + 7; /* k:{"":} */
+    char *p = vg_arena_alloc(a, all, 1), *start = p;
+    if (!p)
+        return -ENOMEM;
+    memcpy(p, "k:{\"", 4);
+    memcpy(p + 4, k->name.p, k->name.n);
+    p += 4 + k->name.n;
+    memcpy(p, "\":", 2);
+    p = put_plain(p + 2, k->value);
+    *p = '}';
+    *ret = vg_slice(start, all);
+    return 1;
+}
+
 int vg_element_keys(struct vg_arena *a, const struct vg_element_key *v, size_t n,
                     struct vg_slice *ret)
 {
+    int err = n == 1 ? plain_key(a, v, ret) : 0;
+    if (err != 0)
+        return err < 0 ? err : 0;
     VG_AUTO(buf) b = {0};
-    int err = vg_buf_append(&b, "k:{", 3);
+    err = vg_buf_append(&b, "k:{", 3);
     for (size_t i = 0; i < n && err == 0; i++) {
         if (i)
             err = vg_buf_append_byte(&b, ',');

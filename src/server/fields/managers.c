@@ -169,12 +169,34 @@ static void add_text(struct vg_json *out, const char *name, struct vg_slice text
             .key = name, .key_n = (uint32_t)strlen(name), .value = vg_json_string_ref(text)};
 }
 
-static int write_entry(struct vg_arena *a, const struct vg_manager *m, struct vg_json *ret)
+static int write_set(struct vg_arena *a, const struct vg_json *set, struct vg_slice source,
+                     struct vg_json *ret)
 {
-    if (m->stored) {
-        *ret = *m->stored;
+    struct vg_slice text = vg_fields_source(set, source);
+    VG_AUTO(buf) out = {0};
+    int err = 0;
+    if (text.n == 0) {
+        err = vg_fields_print(&out, set, source);
+        if (err == 0)
+            err = vg_arena_keep(a, vg_buf_slice(&out), &text);
+    }
+    if (err == 0)
+        *ret = vg_fields_text(text);
+    return err;
+}
+
+static int write_entry(struct vg_arena *a, const struct vg_manager *m, struct vg_slice source,
+                       struct vg_json *ret)
+{
+    struct vg_slice text = m->stored ? vg_fields_source(m->stored, source) : vg_slice(NULL, 0);
+    struct vg_json set;
+    if (text.n) {
+        *ret = vg_fields_text(text);
         return 0;
     }
+    int err = write_set(a, &m->fields, source, &set);
+    if (err < 0)
+        return err;
     *ret = vg_json_object();
     ret->members = vg_arena_array(a, struct vg_json_member, 7);
     if (!ret->members)
@@ -184,13 +206,13 @@ static int write_entry(struct vg_arena *a, const struct vg_manager *m, struct vg
     add_text(ret, "apiVersion", m->api_version);
     add_text(ret, "time", m->time);
     add_text(ret, "fieldsType", VG_SLICE_LIT("FieldsV1"));
-    ret->members[ret->n++] =
-        (struct vg_json_member){.key = "fieldsV1", .key_n = 8, .value = m->fields};
+    ret->members[ret->n++] = (struct vg_json_member){.key = "fieldsV1", .key_n = 8, .value = set};
     add_text(ret, "subresource", m->subresource);
     return 0;
 }
 
-int vg_managers_write(struct vg_arena *a, const struct vg_managers *m, struct vg_json **ret)
+int vg_managers_write(struct vg_arena *a, const struct vg_managers *m, struct vg_slice source,
+                      struct vg_json **ret)
 {
     *ret = NULL;
     if (m->n == 0)
@@ -203,10 +225,41 @@ int vg_managers_write(struct vg_arena *a, const struct vg_managers *m, struct vg
     if (m->n > 1)
         qsort(m->v, m->n, sizeof *m->v, in_order);
     for (uint32_t i = 0; i < m->n && err == 0; i++)
-        err = write_entry(a, &m->v[i], &items[i]);
+        err = write_entry(a, &m->v[i], source, &items[i]);
     *list = (struct vg_json){.type = VG_JSON_ARRAY, .n = m->n, .items = items};
     *ret = list;
     return err;
+}
+
+static bool is_same_text(const struct vg_json *text, const struct vg_json *was,
+                         struct vg_slice source)
+{
+    return was && vg_slice_eq(vg_json_text(text), vg_fields_source(was, source));
+}
+
+static bool is_same_but_time(const struct vg_json *entry, const struct vg_json *was,
+                             struct vg_slice source)
+{
+    static const char *const names[] = {"manager", "operation", "apiVersion", "subresource"};
+    if (entry->type == VG_JSON_NUMBER)
+        return is_same_text(entry, was, source);
+    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
+        if (!vg_slice_eq(vg_json_text(vg_json_get_str(entry, names[i])),
+                         vg_json_text(vg_json_get_str(was, names[i]))))
+            return false;
+    return is_same_text(vg_json_get_str(entry, "fieldsV1"), vg_json_get_str(was, "fieldsV1"),
+                        source);
+}
+
+bool vg_managers_differ_in_time(const struct vg_json *written, const struct vg_json *was,
+                                struct vg_slice source)
+{
+    if (!written || !was || written->n != was->n)
+        return false;
+    for (uint32_t i = 0; i < was->n; i++)
+        if (!is_same_but_time(&written->items[i], &was->items[i], source))
+            return false;
+    return true;
 }
 
 /* ---- changing ---- */

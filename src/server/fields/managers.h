@@ -26,9 +26,15 @@ struct vg_managers {
  * sentence; -ENOMEM. list NULL: none. */
 VG_CHECK int vg_managers_read(struct vg_arena *a, const struct vg_json *list, bool is_trusted,
                               struct vg_managers *ret, struct vg_status *reterr_status);
-/* As a list of entries, in order; *ret is NULL when there are none. 0, -ENOMEM. */
+/* As a list of entries, in order; *ret is NULL when there are none. It is there to be written:
+ * entries and sets are texts, and those that were read from `source` (empty: none were) are
+ * taken from it. 0, -ENOMEM. */
 VG_CHECK int vg_managers_write(struct vg_arena *a, const struct vg_managers *m,
-                               struct vg_json **ret);
+                               struct vg_slice source, struct vg_json **ret);
+/* Do the entries that were written differ from those that were read, of that source, in times
+ * alone, if in anything? Both may be NULL. */
+bool vg_managers_differ_in_time(const struct vg_json *written, const struct vg_json *was,
+                                struct vg_slice source);
 /* The manager with this identity; NULL: none. */
 struct vg_manager *vg_managers_find(const struct vg_managers *m, const struct vg_manager *like);
 bool vg_manager_is(const struct vg_manager *x, const struct vg_manager *y);

@@ -29,7 +29,7 @@ static void assert_updated(const char *was, const char *who, const char *changed
     struct vg_json *list;
     assert_int_equal(vg_managers_read(&a, vg_tree(&a, was), true, &m, &why), 0);
     assert_int_equal(vg_managers_update(&a, &m, &by, delta_v1, &d), 0);
-    assert_int_equal(vg_managers_write(&a, &m, &list), 0);
+    assert_int_equal(vg_managers_write(&a, &m, vg_slice(NULL, 0), &list), 0);
     if (!list)
         assert_string_equal(want, "null");
     else
@@ -103,7 +103,7 @@ static void the_oldest_of_many_become_one(void **state)
         assert_true(m.n <= VG_MANAGERS_UPDATE_MAX);
     }
     struct vg_json *list;
-    assert_int_equal(vg_managers_write(&a, &m, &list), 0);
+    assert_int_equal(vg_managers_write(&a, &m, vg_slice(NULL, 0), &list), 0);
     assert_int_equal(list->n, 10);
     vg_assert_tree(&list->items[0], ENTRY("ancient-changes", "Update", "v1", "2026-01-01T00:00:02Z",
                                           "{'f:00':{},'f:01':{},'f:02':{}}"));

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "json/write.h"
+
 static bool is_self(const struct vg_json_member *m)
 {
     return m->key_n == 1 && m->key[0] == '.';
@@ -156,4 +158,50 @@ int vg_fields_combine(struct vg_arena *a, enum vg_fields_op op, const struct vg_
     else
         err = vg_fields_entry(a, false, m.span, false, ret);
     return err;
+}
+
+/* ---- printing ---- */
+
+/* Most keys are ASCII with a quote here and there. */
+static int print_key(struct vg_buf *out, struct vg_slice key)
+{
+    int err = vg_buf_reserve(out, 2 * key.n + 3);
+    if (err < 0)
+        return err;
+    char *p = out->p + out->n;
+    *p++ = '"';
+    for (size_t i = 0; i < key.n; i++) {
+        unsigned char c = (unsigned char)key.p[i];
+        if (VG_UNLIKELY(c < 0x20 || c >= 0x7f || c == '<' || c == '>' || c == '&')) {
+            err = vg_json_write_string(out, key, VG_JSON_ESCAPE_HTML);
+            return err < 0 ? err : vg_buf_append_byte(out, ':');
+        }
+        if (c == '"' || c == '\\')
+            *p++ = '\\';
+        *p++ = (char)c;
+    }
+    *p++ = '"';
+    *p++ = ':';
+    out->n = (size_t)(p - out->p);
+    return 0;
+}
+
+int vg_fields_print(struct vg_buf *out, const struct vg_json *set, struct vg_slice source)
+{
+    struct vg_slice text = vg_fields_source(set, source);
+    if (text.n)
+        return vg_buf_append_slice(out, text);
+    if (set->n == 0)
+        return vg_buf_append(out, "{}", 2);
+    int err = 0;
+    for (uint32_t i = 0; i < set->n && err == 0; i++) {
+        const struct vg_json_member *m = &set->members[i];
+        err = vg_buf_append_byte(out, i ? ',' : '{');
+        if (err == 0)
+            err = print_key(out, vg_json_key(m));
+        if (err == 0)
+            err = m->value.n == 0 ? vg_buf_append(out, "{}", 2)
+                                  : vg_fields_print(out, &m->value, source);
+    }
+    return err < 0 ? err : vg_buf_append_byte(out, '}');
 }

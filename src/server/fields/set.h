@@ -13,6 +13,7 @@
 #ifndef VG_FIELDS_SET_H
 #define VG_FIELDS_SET_H
 
+#include "base/buf.h"
 #include "json/json.h"
 
 enum vg_fields_op {
@@ -47,6 +48,23 @@ VG_CHECK int vg_fields_entry(struct vg_arena *a, bool is_member, struct vg_field
 /* Elements in the order in which they stand: fields by name, keys by name and value, values,
  * indexes. */
 int vg_fields_order(struct vg_slice a, struct vg_slice b);
+
+/* Append a set as it is stored. source: the text that nodes with offsets are of; empty: none. 0,
+ * -ENOMEM, VIGIL_E_TOO_LARGE. */
+VG_CHECK int vg_fields_print(struct vg_buf *out, const struct vg_json *set, struct vg_slice source);
+/* A value that is text already, for those who write it and for nobody else: writers copy numbers.
+ */
+static inline struct vg_json vg_fields_text(struct vg_slice text)
+{
+    return (struct vg_json){.type = VG_JSON_NUMBER, .n = (uint32_t)text.n, .text = text.p};
+}
+/* Where a node stands in its source; empty: it is of none. */
+static inline struct vg_slice vg_fields_source(const struct vg_json *v, struct vg_slice source)
+{
+    if (v->begin >= v->end || v->end > source.n)
+        return vg_slice(NULL, 0);
+    return vg_slice(source.p + v->begin, v->end - v->begin);
+}
 
 /* What a client sent as fieldsV1, made to keep F1 to F3. given NULL: an empty set. 0;
  * VIGIL_E_INVALID with a sentence: an element that is none; -ENOMEM. */
