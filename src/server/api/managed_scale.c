@@ -113,7 +113,8 @@ int vg_change_manage_scale(struct vg_change *c, const struct vg_json *now,
     writer.api_version = VG_SCALE_VERSION;
     if (err == 0)
         err = vg_managers_to_scale(a, was, &scale);
-    if (err == 0)
+    /* A Scale that nobody owns a part of has no managers until an apply, as any object. */
+    if (err == 0 && scale.n)
         err = vg_managers_update(a, &scale, &writer, delta_of, &s);
     if (err == 0)
         err = vg_managers_from_scale(a, was, &scale, vg_slice_str(vg_kind_api_version(c->kind)),

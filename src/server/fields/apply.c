@@ -73,6 +73,9 @@ static int owned(struct vg_apply *x, struct vg_json *ret)
     for (uint32_t i = 0; i < x->managers.n && err == 0; i++)
         if (vg_slice_eq(x->managers.v[i].api_version, x->who.api_version))
             err = op(x, VG_FIELDS_UNION, ret, &x->managers.v[i].fields, ret);
+    /* Of the configuration also what nobody owns: it has a name. */
+    if (err == 0)
+        err = op(x, VG_FIELDS_UNION, ret, &x->all, ret);
     return err < 0 ? err : vg_typed_name_parents(x->arena, x->type, ret, ret);
 }
 
@@ -164,6 +167,8 @@ static int by_identity(const void *a, const void *b)
         c = (int)y->applies - (int)x->applies;
     if (c == 0 && !x->applies)
         c = vg_slice_cmp(x->api_version, y->api_version);
+    if (c == 0) /* no subresource comes last: a brace follows then, and not a comma */
+        c = (x->subresource.n == 0) - (y->subresource.n == 0);
     return c ? c : vg_slice_cmp(x->subresource, y->subresource);
 }
 
@@ -300,8 +305,8 @@ static int wanted(struct vg_apply *x, struct vg_json *ret)
     if (err == 0)
         err = left_alone(x, &alone);
     if (err == 0)
-        err = op(x, VG_FIELDS_DIFFERENCE_DEEP, &set, &alone, &set);
-    return err < 0 ? err : op(x, VG_FIELDS_DIFFERENCE, &set, &nobodys, ret);
+        err = op(x, VG_FIELDS_DIFFERENCE_DEEP, &set, &alone, &x->all);
+    return err < 0 ? err : op(x, VG_FIELDS_DIFFERENCE, &x->all, &nobodys, ret);
 }
 
 /* That becomes what the manager owns; *ret_last is what it was. */

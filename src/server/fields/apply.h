@@ -34,6 +34,7 @@ struct vg_apply {
 
     /* In: of the object. Out: after the apply. */
     struct vg_managers managers;
+    struct vg_json all; /* its own: what the configuration says, names and the like too */
     /* Out. */
     struct vg_json result;
     bool is_same; /* result is live */

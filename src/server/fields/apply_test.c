@@ -162,6 +162,17 @@ static void what_is_not_applied_any_more_goes(void **state)
     vg_arena_done(&o.a);
 }
 
+static void what_has_a_name_keeps_it(void **state)
+{
+    (void)state;
+    struct object o = {0};
+    must_apply(&o, "m1", "{'metadata':{'name':'x','labels':{'l':'m'}},'data':{'a':'1'}}",
+               "{'a':'1'}");
+    must_apply(&o, "m1", "{'metadata':{'name':'x'},'data':{'a':'1'}}", "{'a':'1'}");
+    vg_assert_tree(vg_json_get_str(&o.live, "metadata"), "{'name':'x'}");
+    vg_arena_done(&o.a);
+}
+
 static void a_field_of_another_manager_is_a_conflict(void **state)
 {
     (void)state;
@@ -256,6 +267,7 @@ int main(void)
         cmocka_unit_test(fields_of_a_configuration_are_those_it_names),
         cmocka_unit_test(lists_merge_by_their_keys),
         cmocka_unit_test(what_is_not_applied_any_more_goes),
+        cmocka_unit_test(what_has_a_name_keeps_it),
         cmocka_unit_test(a_field_of_another_manager_is_a_conflict),
         cmocka_unit_test(what_nobody_owned_is_from_before),
         cmocka_unit_test(the_same_again_is_the_same),

@@ -305,6 +305,8 @@ static int by_age(const void *a, const void *b)
         c = vg_slice_cmp(x->name, y->name);
     if (c == 0)
         c = vg_slice_cmp(x->api_version, y->api_version);
+    if (c == 0)
+        c = (x->subresource.n == 0) - (y->subresource.n == 0);
     return c ? c : vg_slice_cmp(x->subresource, y->subresource);
 }
 
