@@ -2,7 +2,10 @@
 
 A script is called with the binary's path; each function named test_* gets a fresh directory. A
 failed check ends it with a message. Nothing here sleeps for a fixed time: it waits for what is to
-happen, up to a limit that only a broken server reaches."""
+happen, up to a limit that only a broken server reaches.
+
+With VG_VIGILD_ETCD=36 in the environment (or 34, 35) every vigild keeps its things in an etcd of its own, one for
+each data directory: the program is found by cmake/VigilEtcd.cmake's names, and without it the script is skipped."""
 import base64
 import http.client
 import json
@@ -133,6 +136,31 @@ def ask_on(connection, path, method="GET", body=None, headers=None):
     return Answer(r.status, {k.lower(): v for k, v in r.getheaders()}, r.read())
 
 
+class Etcd:
+    """One member, killed with the test."""
+
+    def __init__(self, binary, folder):
+        os.makedirs(folder)
+        client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        self.url = client
+        with open(os.path.join(folder, "log"), "wb") as log:
+            self.process = subprocess.Popen(
+                [binary, "--data-dir", os.path.join(folder, "data"), "--listen-client-urls", client,
+                 "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                 "--initial-cluster", f"default={peer}", "--unsafe-no-fsync", "--log-level", "error"],
+                stdout=log, stderr=log)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def etcd_binary():
+    """None: the store is the default one."""
+    version = os.environ.get("VG_VIGILD_ETCD")
+    return os.environ.get(f"VG_ETCD_{version}", "") if version else None
+
+
 class Case:
     """What a test function gets: the binary, a directory, and servers that end with it."""
 
@@ -140,6 +168,7 @@ class Case:
         self.binary = binary
         self.dir = tempfile.mkdtemp(prefix="vigild-test-")
         self.servers = []
+        self.etcds = {}
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -150,6 +179,10 @@ class Case:
         return self.path(name)
 
     def start(self, *flags, data="data", **kw):
+        if etcd_binary():
+            if data not in self.etcds:
+                self.etcds[data] = Etcd(etcd_binary(), self.path(data + "-etcd"))
+            flags = ("--etcd-servers", self.etcds[data].url, *flags)
         server = Vigild(self.binary, self.path(data), *flags, **kw)
         self.servers.append(server)
         return server
@@ -170,6 +203,8 @@ class Case:
     def done(self):
         for server in self.servers:
             server.kill()
+        for etcd in self.etcds.values():
+            etcd.kill()
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
@@ -210,6 +245,9 @@ def main(module):
     binary, chosen = os.path.abspath(sys.argv[1]), sys.argv[2:]
     if not os.access(binary, os.X_OK):
         sys.exit(f"there is no {binary}")
+    if etcd_binary() is not None and not os.access(etcd_binary(), os.X_OK):
+        print(f"SKIPPED: there is no etcd at '{etcd_binary()}'")
+        sys.exit(77)
     failed = 0
     for name, test in list(vars(module).items()):
         if not name.startswith("test_") or (chosen and name not in chosen):

@@ -21,19 +21,25 @@ static const char agreed_key[] = "compact_rev_key"; /* kube-apiserver's */
 
 static void probe(struct vg_etcd_engine *e);
 
-static void found(struct vg_etcd_engine *e, vg_rev compacted)
+static void answer_all(struct vg_etcd_engine *e, struct vg_mail *list)
 {
-    struct vg_etcd_compactor *c = &e->compactor;
-    c->is_searching = false;
-    if (compacted > 1)
-        vg_etcd_saw_compacted(e, compacted);
-    struct vg_mail *list = vg_steal(c->waiting);
     while (list) {
         struct vg_store_req *req = VG_CONTAINER_OF(list, struct vg_store_req, mail);
         list = list->next;
         req->compact_rev = atomic_load_explicit(&e->compacted, memory_order_acquire);
         vg_storage_answer(req, VIGIL_E_COMPACTED);
     }
+}
+
+static void found(struct vg_etcd_engine *e, vg_rev compacted)
+{
+    struct vg_etcd_compactor *c = &e->compactor;
+    c->is_searching = false;
+    if (compacted > 1)
+        vg_etcd_saw_compacted(e, compacted);
+    answer_all(e, vg_steal(c->flying));
+    if (c->waiting && !e->is_draining)
+        vg_etcd_find_compacted(e);
 }
 
 static void on_probe(struct vg_grpc_call *call)
@@ -77,6 +83,7 @@ void vg_etcd_find_compacted(struct vg_etcd_engine *e)
     if (c->is_searching)
         return;
     c->is_searching = true;
+    c->flying = vg_steal(c->waiting);
     c->low = VG_MAX(atomic_load_explicit(&e->compacted, memory_order_acquire), (vg_rev)1);
     c->high = VG_REV_MAX;
     probe(e);
@@ -303,4 +310,5 @@ void vg_etcd_compactor_stop(struct vg_etcd_engine *e)
     vg_grpc_cancel(&c->search);
     vg_buf_done(&c->search.answer);
     found(e, 0);
+    answer_all(e, vg_steal(c->waiting));
 }

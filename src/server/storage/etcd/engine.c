@@ -183,6 +183,8 @@ static void engine_close(struct vg_storage *s)
         stop_thread(e);
     atomic_store(&e->closing, true);
     vg_watch_wake_all(&e->host);
+    vg_etcd_own_stop(e);
+    vg_map_done(&e->own.by_key);
     vg_etcd_client_free(e->client);
     vg_loop_free(e->loop);
     e->client = NULL;
@@ -274,6 +276,8 @@ static void init_parts(struct vg_etcd_engine *e)
     vg_mutex_init(&e->health.mu, VG_RANK_STORE_TABLE);
     vg_list_init(&e->calls);
     vg_list_init(&e->pasts);
+    vg_list_init(&e->own.answered);
+    vg_map_init(&e->own.by_key, VG_MAP_BORROWS_KEYS);
     vg_waker_init(&e->over, vg_clock_system());
     vg_etcd_push_init(e);
 }

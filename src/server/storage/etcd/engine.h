@@ -18,6 +18,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "client.h"
 #include "loop/waker.h"
 #include "server/storage/watch_host.h"
@@ -92,7 +93,9 @@ struct vg_etcd_compactor {
     bool is_searching;
     vg_rev low, high; /* compacted lies in [low, high] */
     vg_rev mid;
-    struct vg_mail *waiting; /* requests whose answer names it */
+    /* Requests whose answer names it: those that the search is for, and those that came since, when
+     * more may have been compacted than it will find. */
+    struct vg_mail *flying, *waiting;
 };
 
 struct vg_etcd_health {
@@ -102,6 +105,13 @@ struct vg_etcd_health {
     struct vg_mutex mu; /* rank STORE_TABLE: status */
     struct vg_status status;
     uint64_t since_ns; /* when it began to fail */
+};
+
+/* own.c */
+struct vg_etcd_owns {
+    struct vg_map by_key; /* struct vg_etcd_own */
+    struct vg_list answered;
+    size_t n_answered;
 };
 
 struct vg_etcd_engine {
@@ -129,6 +139,7 @@ struct vg_etcd_engine {
     struct vg_etcd_shared_call fresh;
     struct vg_etcd_feed feed;
     struct vg_etcd_push push;
+    struct vg_etcd_owns own;
     struct vg_etcd_compactor compactor;
     struct vg_etcd_health health;
     struct vg_mail close_mail;
@@ -206,6 +217,9 @@ VG_CHECK int vg_etcd_record(struct vg_etcd_engine *e, const Etcd__KeyValue *kv, 
  * ours, and so for vg_etcd_record; VIGIL_E_COMPACTED: what was there before is gone. */
 VG_CHECK int vg_etcd_event(struct vg_etcd_engine *e, const Etcd__Event *ev, uint32_t sub,
                            bool want_prev, struct vg_event *ret_event);
+/* The same of the feed, where writes of ours are among them. */
+VG_CHECK int vg_etcd_feed_event(struct vg_etcd_engine *e, const Etcd__Event *ev, uint32_t sub,
+                                bool want_prev, struct vg_event *ret_event);
 /* The place of a change among those of its revision. */
 struct vg_etcd_order {
     vg_rev rev;
@@ -233,6 +247,19 @@ VG_CHECK int vg_etcd_doubt_start(struct vg_etcd_engine *e, struct vg_txn *txn, c
                                  void (*done)(void *arg, int err), void *arg,
                                  struct vg_etcd_doubt **ret_doubt);
 void vg_etcd_doubt_free(struct vg_etcd_doubt *d);
+
+/* own.c */
+struct vg_etcd_own;
+/* The record is being put, as these bytes. NULL: out of memory, which does no harm. */
+struct vg_etcd_own *vg_etcd_own_add(struct vg_etcd_engine *e, const struct vg_rec *rec,
+                                    struct vg_buf *take_bytes);
+/* It was, at rev; 0: it was not. NULL allowed. */
+void vg_etcd_own_answered(struct vg_etcd_engine *e, struct vg_etcd_own *own, vg_rev rev);
+/* The record that these bytes under this key were made from; borrowed. NULL: not known. */
+const struct vg_rec *vg_etcd_own_find(struct vg_etcd_engine *e, struct vg_slice key,
+                                      struct vg_slice bytes);
+void vg_etcd_own_trim(struct vg_etcd_engine *e); /* what the feed has told */
+void vg_etcd_own_stop(struct vg_etcd_engine *e);
 
 /* feed.c */
 void vg_etcd_feed_start(struct vg_etcd_engine *e);

@@ -67,6 +67,7 @@ static void publish(struct vg_etcd_engine *e, struct vg_commit_batch *take_batch
     e->feed.told = b->last;
     vg_etcd_saw_rev(e, (int64_t)b->last);
     vg_tail_publish(&e->tail, &b->tail);
+    vg_etcd_own_trim(e);
 }
 
 static struct vg_commit_batch *new_batch(vg_rev last, size_t room)
@@ -98,10 +99,10 @@ static int fill_batch(struct vg_etcd_engine *e, struct vg_commit_batch *b)
         if (rev <= f->told)
             continue; /* told before the stream broke */
         uint32_t sub = vg_etcd_place(&order, rev);
-        int r = vg_etcd_event(e, ev, sub, !b->lacks_prev, &b->events[b->n]);
+        int r = vg_etcd_feed_event(e, ev, sub, !b->lacks_prev, &b->events[b->n]);
         if (r == VIGIL_E_COMPACTED) {
             b->lacks_prev = true;
-            r = vg_etcd_event(e, ev, sub, false, &b->events[b->n]);
+            r = vg_etcd_feed_event(e, ev, sub, false, &b->events[b->n]);
         }
         if (r < 0 && r != VIGIL_E_KEY_INVALID)
             return r;

@@ -95,6 +95,7 @@ static int keep_page(struct range_job *j, const Etcd__RangeResponse *res)
     if (!j->has_count)
         range->count = j->is_empty ? 0 : (uint64_t)res->count;
     j->has_count = true;
+    vg_etcd_saw_rev(j->job.e, res->header->revision); /* before anybody is told of it (E2) */
     if (!j->at)
         j->at = (vg_rev)res->header->revision;
     range->req.rev = j->at;

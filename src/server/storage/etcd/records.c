@@ -88,16 +88,35 @@ static bool lacks_prev(const Etcd__Event *ev)
     return !ev->prev_kv && !(is_put && ev->kv->create_revision == ev->kv->mod_revision);
 }
 
-int vg_etcd_event(struct vg_etcd_engine *e, const Etcd__Event *ev, uint32_t sub, bool want_prev,
-                  struct vg_event *ret_event)
+/* A copy of the record that we put, if this is one. 0 without a record: it is not. */
+static int own_record(struct vg_etcd_engine *e, const Etcd__KeyValue *kv, struct vg_rec **ret_rec)
+{
+    struct vg_etcd_key key;
+    int r = vg_etcd_key_read(&e->space, vg_etcd_bytes(kv->key), &key);
+    if (r < 0)
+        return r;
+    const struct vg_rec *put =
+        vg_etcd_own_find(e, vg_etcd_key_slice(&key), vg_etcd_bytes(kv->value));
+    if (!put)
+        return 0;
+    r = vg_rec_new(VG_REC_PUT, vg_rec_key(put), vg_rec_header(put), vg_rec_value(put), ret_rec);
+    if (r == 0)
+        stamp(*ret_rec, kv);
+    return r;
+}
+
+static int make_event(struct vg_etcd_engine *e, const Etcd__Event *ev, uint32_t sub, bool want_prev,
+                      bool may_be_own, struct vg_event *ret_event)
 {
     struct vg_rec *rec = NULL, *prev = NULL;
+    bool is_delete = ev->type == ETCD__EVENT__EVENT_TYPE__DELETE;
     if (!ev->kv)
         return VIGIL_E_KEY_INVALID;
     if (want_prev && lacks_prev(ev))
         return VIGIL_E_COMPACTED;
-    int r = ev->type == ETCD__EVENT__EVENT_TYPE__DELETE ? deletion(e, ev->kv, &rec)
-                                                        : vg_etcd_record(e, ev->kv, false, &rec);
+    int r = may_be_own && !is_delete ? own_record(e, ev->kv, &rec) : 0;
+    if (r == 0 && !rec)
+        r = is_delete ? deletion(e, ev->kv, &rec) : vg_etcd_record(e, ev->kv, false, &rec);
     if (r == 0 && ev->prev_kv && want_prev)
         r = vg_etcd_record(e, ev->prev_kv, false, &prev);
     if (r < 0) {
@@ -108,4 +127,16 @@ int vg_etcd_event(struct vg_etcd_engine *e, const Etcd__Event *ev, uint32_t sub,
     rec->prev_rev = ev->prev_kv ? (vg_rev)ev->prev_kv->mod_revision : 0;
     *ret_event = (struct vg_event){.rec = rec, .prev = prev};
     return 0;
+}
+
+int vg_etcd_event(struct vg_etcd_engine *e, const Etcd__Event *ev, uint32_t sub, bool want_prev,
+                  struct vg_event *ret_event)
+{
+    return make_event(e, ev, sub, want_prev, false, ret_event);
+}
+
+int vg_etcd_feed_event(struct vg_etcd_engine *e, const Etcd__Event *ev, uint32_t sub,
+                       bool want_prev, struct vg_event *ret_event)
+{
+    return make_event(e, ev, sub, want_prev, true, ret_event);
 }

@@ -22,6 +22,8 @@ struct txn_job {
     int64_t *leases;       /* of the operations with a time to live */
     int64_t *ttls;
     size_t n_leases, n_granted;
+    struct vg_buf bytes; /* of a lone put, as it is stored */
+    struct vg_etcd_own *own;
     bool is_sent;
 };
 
@@ -62,6 +64,12 @@ static int pack_value(struct packing *p, const struct vg_op *op, ProtobufCBinary
 {
     VG_AUTO(buf) bytes = {0};
     int r = vg_etcd_stored_bytes(p->e, op->rec, &bytes);
+    if (r == 0 && p->t->txn->n_ops == 1) {
+        p->t->bytes = bytes;
+        bytes = (struct vg_buf){0};
+        *ret = vg_etcd_data(vg_buf_slice(&p->t->bytes));
+        return 0;
+    }
     char *copy = r == 0 ? vg_arena_copy(&p->arena, bytes.p, bytes.n) : NULL;
     if (r == 0 && !copy)
         return -ENOMEM;
@@ -206,6 +214,7 @@ static int pack(struct vg_etcd_engine *e, struct txn_job *t)
 
 static void free_job(struct txn_job *t)
 {
+    vg_buf_done(&t->bytes);
     vg_grpc_msg_unref(t->msg);
     vg_etcd_doubt_free(t->doubt);
     vg_arena_done(&t->arena);
@@ -217,6 +226,7 @@ static void answer(struct txn_job *t, int err)
 {
     struct vg_etcd_engine *e = t->job.e;
     vg_etcd_job_end(&t->job);
+    vg_etcd_own_answered(e, vg_steal(t->own), err == 0 ? t->txn->req.rev : 0);
     atomic_fetch_sub_explicit(&e->n_txns_waiting, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&e->n_txns, 1, memory_order_relaxed);
     if (err == VIGIL_E_CONFLICT)
@@ -299,25 +309,38 @@ static bool has_changed(const struct vg_op *op, const Etcd__ResponseOp *r)
             r->response_delete_range->deleted > 0);
 }
 
+/* The caller's record is what the key holds now, as far as it is known. */
+static void stamp(struct vg_op *op, vg_rev rev, uint32_t sub)
+{
+    struct vg_rec *rec = op->rec;
+    rec->rev = rev;
+    rec->sub = sub;
+    rec->prev_rev = has_expectation(op) ? op->expect : 0;
+    if (op->type == VG_OP_PUT && op->expect == 0) {
+        rec->create_rev = rev;
+        rec->version = 1;
+    }
+}
+
 /* It happened, whatever fails from here on: without memory, what was there before is left out. */
 static int judge_success(struct txn_job *t, const Etcd__TxnResponse *res)
 {
     struct vg_etcd_engine *e = t->job.e;
     struct vg_txn *txn = t->txn;
-    bool changed = false;
+    uint32_t n_changed = 0;
     if (res->n_responses != txn->n_ops)
         return VIGIL_E_UNKNOWN_OUTCOME;
     for (uint32_t i = 0; i < txn->n_ops; i++) {
         struct vg_op *op = &txn->ops[i];
         if (has_changed(op, res->responses[i])) {
-            changed = true;
+            stamp(op, txn->req.rev, n_changed++);
             atomic_fetch_add_explicit(op->type == VG_OP_PUT ? &e->n_puts : &e->n_deletes, 1,
                                       memory_order_relaxed);
         }
         if (!txn->no_prev && take_prev(t, op, prev_of(res->responses[i])) < 0)
             op->prev = NULL;
     }
-    if (changed)
+    if (n_changed)
         e->push.own = VG_MAX(e->push.own, txn->req.rev);
     return 0;
 }
@@ -365,6 +388,8 @@ static void on_resolved(void *arg, int err)
         atomic_fetch_add_explicit(&t->job.e->n_unknown, 1, memory_order_relaxed);
     else
         atomic_fetch_add_explicit(&t->job.e->n_resolved, 1, memory_order_relaxed);
+    for (uint32_t i = 0; i < t->txn->n_ops && err == 0; i++)
+        stamp(&t->txn->ops[i], t->txn->req.rev, i);
     if (err < 0)
         fail(t, err);
     else
@@ -409,6 +434,8 @@ static void send_txn(struct txn_job *t)
     };
     int r = vg_grpc_start(vg_etcd_client_pool(e->client), &t->job.call);
     t->is_sent = r == 0;
+    if (r == 0 && t->bytes.n)
+        t->own = vg_etcd_own_add(e, t->txn->ops[0].rec, &t->bytes);
     if (r < 0)
         fail(t, r);
 }
