@@ -81,3 +81,13 @@ bool vg_base64_decode(struct vg_slice text, char *out, size_t *ret_n)
     *ret_n = (size_t)(o - out);
     return true;
 }
+
+bool vg_base64_decode_lines(struct vg_slice text, char *out, size_t *ret_n)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < text.n; i++)
+        if (text.p[i] != '\n' && text.p[i] != '\r')
+            out[n++] = text.p[i];
+    return vg_base64_decode(vg_slice(out, n), out,
+                            ret_n); /* four are read before three are written */
+}

@@ -14,5 +14,7 @@ void vg_base64_encode(struct vg_slice s, char *out);
 VG_CHECK int vg_base64_append(struct vg_buf *out, struct vg_slice s);
 /* out has room for text.n / 4 * 3 bytes. False: not base64, or badly padded; no white space. */
 VG_CHECK bool vg_base64_decode(struct vg_slice text, char *out, size_t *ret_n);
+/* The same, with line breaks anywhere, as Go takes it; out has room for text.n bytes. */
+VG_CHECK bool vg_base64_decode_lines(struct vg_slice text, char *out, size_t *ret_n);
 
 #endif

@@ -41,6 +41,19 @@ static void what_is_no_base64_is_refused(void **state)
     }
 }
 
+static void line_breaks_may_be_anywhere(void **state)
+{
+    (void)state;
+    static const char text[] = "\nZ\r\nm9v\nY\nmE=\r\n";
+    char out[sizeof text];
+    size_t n;
+    assert_true(vg_base64_decode_lines(vg_slice_str(text), out, &n));
+    vg_assert_slice_equal(vg_slice(out, n), VG_SLICE_LIT("fooba"));
+    assert_false(vg_base64_decode_lines(VG_SLICE_LIT("Zm9 v"), out, &n));
+    assert_true(vg_base64_decode_lines(VG_SLICE_LIT("\n"), out, &n));
+    assert_int_equal(n, 0);
+}
+
 static void any_bytes_come_back(void **state)
 {
     (void)state;
@@ -72,6 +85,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_those_of_the_rfc),
         cmocka_unit_test(what_is_no_base64_is_refused),
+        cmocka_unit_test(line_breaks_may_be_anywhere),
         cmocka_unit_test(any_bytes_come_back),
         cmocka_unit_test(running_out_of_memory_is_told),
     };

@@ -1,45 +1,10 @@
 /* binary.c - !!binary scalars, and values shown in messages. */
 #include <errno.h>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "decode_int.h"
 #include "json/write.h"
-
-static int sextet(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Bytes into out, which is as long as text. -1: not base64. */
-static long decode_base64(struct vg_slice text, char *out)
-{
-    uint32_t bits = 0;
-    size_t digits = 0, pads = 0, n = 0;
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i];
-        if (c == '\r' || c == '\n')
-            continue;
-        int v = c == '=' ? 0 : sextet(c);
-        if (v < 0 || (pads && c != '='))
-            return -1;
-        pads += c == '=';
-        bits = bits << 6 | (uint32_t)v;
-        if (++digits % 4 != 0)
-            continue;
-        out[n++] = (char)(bits >> 16);
-        out[n++] = (char)(bits >> 8);
-        out[n++] = (char)bits;
-    }
-    if (digits % 4 != 0 || pads > 2)
-        return -1;
-    return (long)(n - pads);
-}
 
 /* Bytes as text; each byte that is none becomes U+FFFD. out holds 3 * n bytes. */
 static size_t make_utf8(struct vg_slice bytes, char *out)
@@ -63,11 +28,11 @@ int vg_yaml_decode_binary(struct vg_arena *arena, struct vg_slice text, struct v
     char *raw = vg_arena_alloc(arena, text.n + 1, 1);
     if (!raw)
         return -ENOMEM;
-    long n = decode_base64(text, raw);
-    if (n < 0)
+    size_t n;
+    if (!vg_base64_decode_lines(text, raw, &n))
         return vg_fail(reterr_status, VIGIL_E_JSON_SYNTAX,
                        "yaml: !!binary value contains invalid base64 data");
-    struct vg_slice bytes = vg_slice(raw, (size_t)n);
+    struct vg_slice bytes = vg_slice(raw, n);
     if (!vg_utf8_is_valid(bytes)) {
         char *fixed = vg_arena_alloc(arena, 3 * bytes.n, 1);
         if (!fixed)

@@ -230,28 +230,6 @@ static void by_hand(void **state)
     vigil_config_free(NULL);
 }
 
-static void base64(void **state)
-{
-    (void)state;
-    VG_AUTO(arena) a = {0};
-    VG_AUTO(buf) text = {0};
-    struct vg_rng rng;
-    vg_rng_seed(&rng, vg_test_seed());
-    for (size_t n = 0; n < 70; n++) {
-        char bytes[70];
-        struct vg_slice got;
-        vg_rng_bytes(&rng, bytes, n);
-        vg_buf_clear(&text);
-        assert_int_equal(vg_config_put_base64(&text, vg_slice(bytes, n)), 0);
-        assert_int_equal(vg_config_base64(&a, vg_buf_slice(&text), &got), 0);
-        vg_assert_slice_equal(got, vg_slice(bytes, n));
-    }
-    static const char *const BAD[] = {"a", "ab", "a=b=", "====", "a===", "_-__"};
-    struct vg_slice got;
-    for (size_t i = 0; i < VG_ARRAY_LEN(BAD); i++)
-        assert_int_equal(vg_config_base64(&a, vg_slice_str(BAD[i]), &got), VIGIL_E_INVALID);
-}
-
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -284,7 +262,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(pods_find_their_service_account, vg_test_tmpdir_setup,
                                         vg_test_tmpdir_teardown),
         cmocka_unit_test(by_hand),
-        cmocka_unit_test(base64),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

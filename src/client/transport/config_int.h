@@ -78,10 +78,6 @@ VG_CHECK int vg_config_path(struct vg_arena *a, const char *dir, struct vg_slice
                             const char **ret);
 /* The whole file, with a 0 byte behind. 0; -errno; VIGIL_E_TOO_LARGE. */
 VG_CHECK int vg_config_read_file(struct vg_arena *a, const char *path, struct vg_slice *ret);
-/* Standard base64, white space allowed. 0; VIGIL_E_INVALID; -ENOMEM. */
-VG_CHECK int vg_config_base64(struct vg_arena *a, struct vg_slice text, struct vg_slice *ret);
-
-VG_CHECK int vg_config_put_base64(struct vg_buf *out, struct vg_slice s);
 /* As vigil_config_in_cluster, with the service account's files in dir. */
 VG_CHECK int vg_config_in_cluster(const char *dir, struct vigil_config **ret,
                                   struct vigil_error *err);

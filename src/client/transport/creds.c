@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/base64.h"
 
 static uint64_t now_ns(const struct vg_creds *c)
 {
@@ -183,7 +184,7 @@ static int put_basic(const struct vigil_config *c, struct vg_buf *out)
     if (r == 0)
         r = vg_buf_printf(out, "Authorization: Basic ");
     if (r == 0)
-        r = vg_config_put_base64(out, vg_buf_slice(&pair));
+        r = vg_base64_append(out, vg_buf_slice(&pair));
     return r < 0 ? r : vg_buf_append_byte(out, 0);
 }
 

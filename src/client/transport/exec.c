@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "json/write.h"
 
@@ -69,7 +70,7 @@ static int put_ca(struct vg_json_writer *w, const struct vigil_config *c)
     if (!pem.p)
         return 0;
     VG_AUTO(buf) text = {0};
-    int r = vg_config_put_base64(&text, pem);
+    int r = vg_base64_append(&text, pem);
     if (r == 0)
         vg_json_put_member(w, "certificate-authority-data", vg_buf_slice(&text));
     return r;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "config_int.h"
 #include "json/write.h"
@@ -103,6 +104,21 @@ static bool take_bool(const struct vg_json *from, const char *name)
     return vg_json_is_true(vg_json_get_str(from, name));
 }
 
+/* As long as the text, and zero behind it: some libraries take it as a string. */
+static int take_data(const struct resolver *r, struct vg_slice text, const char *name,
+                     struct vg_slice *ret)
+{
+    char *bytes = vg_arena_alloc(&r->c->arena, text.n + 1, 1);
+    size_t n;
+    if (!bytes)
+        return no_memory(r);
+    if (!vg_base64_decode_lines(text, bytes, &n))
+        return vg_error_set(r->err, VIGIL_E_INVALID, "%s-data is not base64", name);
+    bytes[n] = '\0';
+    *ret = vg_slice(bytes, n);
+    return 0;
+}
+
 /* name-data beats name. */
 static int take_blob(const struct resolver *r, const struct vg_json *from, const char *name,
                      const char *dir, struct vg_config_blob *ret)
@@ -111,12 +127,8 @@ static int take_blob(const struct resolver *r, const struct vg_json *from, const
     if (vg_buf_printf(&data_name, "%s-data", name) < 0)
         return no_memory(r);
     struct vg_slice data = vg_json_text(vg_json_get(from, vg_buf_slice(&data_name)));
-    if (!data.n)
-        return take_path(r, from, name, dir, &ret->path);
-    int e = vg_config_base64(&r->c->arena, data, &ret->data);
-    if (e == -ENOMEM)
-        return no_memory(r);
-    return e < 0 ? vg_error_set(r->err, e, "%s-data is not base64", name) : 0;
+    return data.n ? take_data(r, data, name, &ret->data)
+                  : take_path(r, from, name, dir, &ret->path);
 }
 
 static int take_texts(const struct resolver *r, const struct vg_json *list, const char ***ret,

@@ -153,7 +153,7 @@ int vg_backup_reader_next(struct vg_backup_reader *r, struct vg_rec **ret_rec,
                           struct vg_status *reterr_status)
 {
     uint32_t length;
-    struct vg_rec *rec;
+    struct vg_rec *rec = NULL;
     if (r->is_over)
         return 0;
     int err = get_or_fail(r, &length, sizeof length, reterr_status);

@@ -1,5 +1,6 @@
 /* apps.c - the rules of Deployment, ReplicaSet, DaemonSet and ControllerRevision.
  * Not here: the annotation that asks a deployment to roll back. */
+#include "go_struct.h"
 #include "pod.h"
 #include "rules.h"
 #include "workload.h"
@@ -7,14 +8,6 @@
 
 #define ABOVE_REPLICAS "cannot be greater than status.replicas"
 #define ABOVE_READY "cannot be greater than readyReplicas"
-
-static const struct vg_go_field limits[] = {{"maxUnavailable", "MaxUnavailable", "0", NULL},
-                                            {"maxSurge", "MaxSurge", "0", NULL},
-                                            {NULL, NULL, NULL, NULL}};
-static const struct vg_go_field strategy_fields[] = {
-    {"type", "Type", "\"\"", NULL},
-    {"rollingUpdate", "RollingUpdate", "null", limits},
-    {NULL, NULL, NULL, NULL}};
 
 /* ---- what deployments and replica sets have in common ---- */
 
@@ -58,7 +51,8 @@ static void check_strategy(struct vg_check *c, const struct vg_at *strategy)
     if (vg_at_is(&type, "RollingUpdate"))
         check_rolling(c, &rolling);
     else if (!vg_at_is(&type, "Recreate"))
-        vg_unsupported_value(c, strategy, vg_go_value(c, strategy->v, strategy_fields), types);
+        vg_unsupported_value(c, strategy,
+                             vg_go_struct_of(c, "apps", "DeploymentStrategy", strategy->v), types);
     else if (vg_at_is_set(&rolling))
         vg_forbidden(c, &rolling, "may not be specified when strategy `type` is 'Recreate'");
 }
@@ -252,7 +246,8 @@ static void check_daemon_strategy(struct vg_check *c, const struct vg_at *strate
     if (vg_at_is(&type, "RollingUpdate"))
         check_daemon_rolling(c, &rolling);
     else if (!vg_at_is(&type, "OnDelete"))
-        vg_unsupported_value(c, strategy, vg_go_value(c, strategy->v, strategy_fields), types);
+        vg_unsupported_value(
+            c, strategy, vg_go_struct_of(c, "apps", "DaemonSetUpdateStrategy", strategy->v), types);
 }
 
 static void check_daemon_set(struct vg_check *c, const struct vg_at *obj)

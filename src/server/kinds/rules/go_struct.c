@@ -97,6 +97,15 @@ static const char *const extra[][4] = {
     {"PodSecurityContext", "hostUsers", "HostUsers", "null"},
 };
 
+/* Numbers that are no pointers there. */
+static const char *const zeros[][2] = {
+    {"RollingUpdateDaemonSet", "maxSurge"},
+    {"RollingUpdateDaemonSet", "maxUnavailable"},
+    {"RollingUpdateDeployment", "maxSurge"},
+    {"RollingUpdateDeployment", "maxUnavailable"},
+    {"RollingUpdateStatefulSetStrategy", "partition"},
+};
+
 static int append_name(struct vg_buf *b, const struct vg_schema_type *t, const char *name)
 {
     for (size_t i = 0; i < VG_ARRAY_LEN(own_names); i++)
@@ -130,8 +139,12 @@ static bool is_plain(const struct vg_schema_type *t)
 
 static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const struct vg_json *v);
 
-static int append_absent(struct vg_buf *b, const struct vg_schema_field *f)
+static int append_absent(struct vg_buf *b, const struct vg_schema_type *t,
+                         const struct vg_schema_field *f)
 {
+    for (size_t i = 0; i < VG_ARRAY_LEN(zeros); i++)
+        if (strcmp(zeros[i][0], t->name) == 0 && strcmp(zeros[i][1], f->name) == 0)
+            return vg_buf_printf(b, "0");
     if (f->shape != VG_SCHEMA_ONE || vg_schema_is(f, VG_SCHEMA_POINTER))
         return vg_buf_printf(b, "null");
     switch ((enum vg_schema_value)f->value) {
@@ -154,13 +167,14 @@ static int append_absent(struct vg_buf *b, const struct vg_schema_field *f)
 }
 
 /* Recursion is bounded by how deep types nest. */
-static int append_value(struct vg_buf *b, const struct vg_schema_field *f, const struct vg_json *v)
+static int append_value(struct vg_buf *b, const struct vg_schema_type *t,
+                        const struct vg_schema_field *f, const struct vg_json *v)
 {
     bool is_struct = f->value == VG_SCHEMA_TYPE;
     if (!v || v->type == VG_JSON_NULL)
-        return append_absent(b, f);
+        return append_absent(b, t, f);
     if (!is_struct)
-        return vg_json_write(b, v, 0);
+        return vg_json_write(b, v, VG_JSON_ESCAPE_HTML);
     if (f->shape == VG_SCHEMA_ONE)
         return append_type(b, f->type, v);
     bool is_list = f->shape == VG_SCHEMA_LIST;
@@ -169,7 +183,7 @@ static int append_value(struct vg_buf *b, const struct vg_schema_field *f, const
         r = i ? vg_buf_append_byte(b, ',') : 0;
         if (r == 0 && !is_list) {
             struct vg_json key = vg_json_string_ref(vg_json_key(&v->members[i]));
-            r = vg_json_write(b, &key, 0);
+            r = vg_json_write(b, &key, VG_JSON_ESCAPE_HTML);
             r = r < 0 ? r : vg_buf_append_byte(b, ':');
         }
         if (r == 0)
@@ -185,7 +199,7 @@ static int append_meta(struct vg_buf *b, const struct vg_json *v)
     if (v)
         VG_JSON_FOREACH_MEMBER (m, v) {
             r = r < 0 ? r : vg_buf_printf(b, "\"%.*s\":", (int)m->key_n, m->key);
-            r = r < 0 ? r : vg_json_write(b, &m->value, 0);
+            r = r < 0 ? r : vg_json_write(b, &m->value, VG_JSON_ESCAPE_HTML);
             r = r < 0 ? r : vg_buf_append_byte(b, ',');
         }
     return r;
@@ -199,7 +213,7 @@ static int append_field(struct vg_buf *b, const struct vg_schema_type *t,
     if (strcmp(f->name, "metadata") == 0)
         return append_meta(b, inner);
     int r = append_name(b, t, f->name);
-    r = r < 0 ? r : append_value(b, f, inner);
+    r = r < 0 ? r : append_value(b, t, f, inner);
     return r < 0 ? r : vg_buf_append_byte(b, ',');
 }
 
@@ -220,7 +234,7 @@ static int append_extra(struct vg_buf *b, const struct vg_schema_type *t, const 
             continue;
         r = vg_buf_printf(b, "\"%s\":", extra[i][2]);
         if (r == 0)
-            r = m ? vg_json_write(b, m, 0) : vg_buf_printf(b, "%s", extra[i][3]);
+            r = m ? vg_json_write(b, m, VG_JSON_ESCAPE_HTML) : vg_buf_printf(b, "%s", extra[i][3]);
         r = r < 0 ? r : vg_buf_append_byte(b, ',');
     }
     return r;
@@ -229,7 +243,7 @@ static int append_extra(struct vg_buf *b, const struct vg_schema_type *t, const 
 static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const struct vg_json *v)
 {
     if (is_plain(t))
-        return v ? vg_json_write(b, v, 0) : vg_buf_printf(b, "{}");
+        return v ? vg_json_write(b, v, VG_JSON_ESCAPE_HTML) : vg_buf_printf(b, "{}");
     int r = vg_buf_append_byte(b, '{');
     r = r < 0 ? r : append_extra(b, t, v);
     for (unsigned i = 0; i < t->n && r == 0; i++) {
@@ -246,6 +260,17 @@ static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const s
     return r < 0 ? r : vg_buf_append_byte(b, '}');
 }
 
+static int append_list(struct vg_buf *b, const struct vg_schema_type *t, const struct vg_json *v)
+{
+    int r = vg_buf_append_byte(b, '[');
+    for (uint32_t i = 0; i < v->n && r == 0; i++) {
+        r = i ? vg_buf_append_byte(b, ',') : 0;
+        if (r == 0)
+            r = append_type(b, t, &v->items[i]);
+    }
+    return r < 0 ? r : vg_buf_append_byte(b, ']');
+}
+
 struct vg_slice vg_go_struct(struct vg_check *c, const struct vg_schema_type *type,
                              const struct vg_json *v)
 {
@@ -253,7 +278,7 @@ struct vg_slice vg_go_struct(struct vg_check *c, const struct vg_schema_type *ty
     struct vg_slice ret = VG_SLICE_LIT("null");
     if (vg_field_errors_is_full(c->errors))
         return ret;
-    int err = append_type(&b, type, v);
+    int err = vg_json_is(v, VG_JSON_ARRAY) ? append_list(&b, type, v) : append_type(&b, type, v);
     if (err == VIGIL_E_TOO_LARGE)
         return VG_FIELD_VALUE_LONG;
     if (err < 0 || vg_arena_keep(c->arena, vg_buf_slice(&b), &ret) < 0)

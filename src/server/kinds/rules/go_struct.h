@@ -1,6 +1,6 @@
 /* go_struct.h - values as the original shows whole structs in messages: its internal types have no
- * JSON names, so every field is there, by its name in Go. By the tables of the versioned types;
- * where those differ too much, go_value.c has fields by hand. Thread: one owner. */
+ * JSON names, so every field is there, by its name in Go. By the tables of the versioned types, and
+ * what differs from them by hand. Thread: one owner. */
 #ifndef VG_RULES_GO_STRUCT_H
 #define VG_RULES_GO_STRUCT_H
 
@@ -9,7 +9,7 @@
 
 struct vg_schema_type;
 
-/* The value as text in the check's arena: {"Name":"x","Other":null}. */
+/* The value, or a list of such values, as text in the check's arena: {"Name":"x","Other":null}. */
 struct vg_slice vg_go_struct(struct vg_check *c, const struct vg_schema_type *type,
                              const struct vg_json *v);
 /* The same of the type of that name, in v1; null when v is NULL. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "defaults.h"
+#include "go_struct.h"
 #include "job.h"
 #include "pod.h"
 #include "rules.h"
@@ -221,7 +222,7 @@ static void check_policies(struct vg_check *c, const struct vg_at *spec)
     if (vg_at_is_set(&failure))
         vg_check_pod_failure_policy(c, spec);
     if (vg_at_is_set(&success) && !vg_at_is(&mode, "Indexed"))
-        vg_bad_value(c, &success, vg_go_value(c, success.v, vg_go_success_policy),
+        vg_bad_value(c, &success, vg_go_struct_of(c, "batch", "SuccessPolicy", success.v),
                      "requires indexed completion mode");
     else if (vg_at_is_set(&success))
         vg_check_success_policy(c, spec);

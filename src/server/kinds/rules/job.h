@@ -10,7 +10,6 @@ void vg_check_job_spec(struct vg_check *c, const struct vg_at *spec);
 void vg_check_pod_failure_policy(struct vg_check *c, const struct vg_at *spec);
 void vg_check_success_policy(struct vg_check *c, const struct vg_at *spec);
 /* As Go prints them. */
-extern const struct vg_go_field vg_go_pod_failure_policy[], vg_go_success_policy[];
 
 /* ---- sets of indexes: "1,3-5" (job_indexes.c) ---- */
 

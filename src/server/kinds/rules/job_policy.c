@@ -9,30 +9,6 @@
 #define CONDITIONS_MAX 20u
 #define INDEXES_MAX ((size_t)64 << 10)
 
-#define END                                                                                        \
-    {                                                                                              \
-        NULL, NULL, NULL, NULL                                                                     \
-    }
-
-static const struct vg_go_field exit_fields[] = {{"containerName", "ContainerName", "null", NULL},
-                                                 {"operator", "Operator", "\"\"", NULL},
-                                                 {"values", "Values", "null", NULL},
-                                                 END};
-static const struct vg_go_field condition_fields[] = {
-    {"type", "Type", "\"\"", NULL}, {"status", "Status", "\"\"", NULL}, END};
-static const struct vg_go_field failure_rules[] = {
-    {"action", "Action", "\"\"", NULL},
-    {"onExitCodes", "OnExitCodes", "null", exit_fields},
-    {"onPodConditions", "OnPodConditions", "null", condition_fields},
-    END};
-const struct vg_go_field vg_go_pod_failure_policy[] = {{"rules", "Rules", "null", failure_rules},
-                                                       END};
-static const struct vg_go_field success_rules[] = {
-    {"succeededIndexes", "SucceededIndexes", "null", NULL},
-    {"succeededCount", "SucceededCount", "null", NULL},
-    END};
-const struct vg_go_field vg_go_success_policy[] = {{"rules", "Rules", "null", success_rules}, END};
-
 /* ---- failure ---- */
 
 static void gather_names(struct vg_check *c, const struct vg_json *pod, const char *list,

@@ -1,5 +1,6 @@
 /* job_status.c - what the status of a job may say, and become; see job.h. Most rules hold only for
  * a write that changes what they are about, so that what was stored before them can be kept. */
+#include "go_struct.h"
 #include "job.h"
 #include "names.h"
 
@@ -121,10 +122,8 @@ static void check_finished(struct vg_check *c, const struct both *b)
         vg_required(c, &start, "startTime is required for finished job");
     if ((b->finished_changed || has_changed(c, b, "uncountedTerminatedPods")) && b->is_finished &&
         vg_at_n(&succeeded) + vg_at_n(&failed) > 0) {
-        static const struct vg_go_field fields[] = {{"succeeded", "Succeeded", "null", NULL},
-                                                    {"failed", "Failed", "null", NULL},
-                                                    {NULL, NULL, NULL, NULL}};
-        vg_bad_value(c, &pods, vg_go_value(c, pods.v, fields), "must be empty for finished job");
+        vg_bad_value(c, &pods, vg_go_struct_of(c, "batch", "UncountedTerminatedPods", pods.v),
+                     "must be empty for finished job");
     }
 }
 

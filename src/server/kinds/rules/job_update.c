@@ -1,4 +1,5 @@
 /* job_update.c - what may change in a job; see job.h. */
+#include "go_struct.h"
 #include "job.h"
 #include "pod.h"
 
@@ -131,10 +132,10 @@ static void check_completions(struct vg_check *c, const struct vg_at *spec,
 }
 
 static void check_policy_stays(struct vg_check *c, const struct vg_at *policy,
-                               const struct vg_json *old, const struct vg_go_field *fields)
+                               const struct vg_json *old, const char *type)
 {
     if (!vg_check_same(c, policy->v, old))
-        vg_bad_value(c, policy, vg_go_value(c, policy->v, fields), "field is immutable");
+        vg_bad_value(c, policy, vg_go_struct_of(c, "batch", type, policy->v), "field is immutable");
 }
 
 void vg_check_job_update(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
@@ -149,9 +150,8 @@ void vg_check_job_update(struct vg_check *c, const struct vg_at *obj, const stru
     (void)vg_check_immutable(c, &selector, vg_json_get_str(was, "selector"));
     check_template(c, &spec, old);
     (void)vg_check_immutable(c, &mode, vg_json_get_str(was, "completionMode"));
-    check_policy_stays(c, &failure, vg_json_get_str(was, "podFailurePolicy"),
-                       vg_go_pod_failure_policy);
+    check_policy_stays(c, &failure, vg_json_get_str(was, "podFailurePolicy"), "PodFailurePolicy");
     (void)vg_check_immutable(c, &per_index, vg_json_get_str(was, "backoffLimitPerIndex"));
     (void)vg_check_immutable(c, &managed_by, vg_json_get_str(was, "managedBy"));
-    check_policy_stays(c, &success, vg_json_get_str(was, "successPolicy"), vg_go_success_policy);
+    check_policy_stays(c, &success, vg_json_get_str(was, "successPolicy"), "SuccessPolicy");
 }

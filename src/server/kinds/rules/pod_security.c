@@ -1,5 +1,6 @@
 /* pod_security.c - security contexts of pods and containers: users and groups, profiles, sysctls,
  * and settings that share the node's namespaces. */
+#include "go_struct.h"
 #include "pod_int.h"
 #include "workload.h"
 
@@ -28,10 +29,6 @@ static const char *const profile_types[] = {"Localhost", "RuntimeDefault", "Unco
 
 static void check_seccomp(struct vg_check *c, const struct vg_at *at)
 {
-    static const struct vg_go_field shape[] = {
-        {"type", "Type", "\"\"", NULL},
-        {"localhostProfile", "LocalhostProfile", "null", NULL},
-        {0}};
     struct vg_at type = vg_at(at, "type"), local = vg_at(at, "localhostProfile");
     if (!vg_at_is_set(at))
         return;
@@ -41,7 +38,7 @@ static void check_seccomp(struct vg_check *c, const struct vg_at *at)
         (void)vg_check_one_of(c, &type, profile_types);
     if (!vg_at_is(&type, "Localhost")) {
         if (vg_at_is_set(&local))
-            vg_bad_value(c, &local, vg_go_value(c, at->v, shape),
+            vg_bad_value(c, &local, vg_go_struct_of(c, "", "SeccompProfile", at->v),
                          "can only be set when seccomp type is Localhost");
     } else if (!vg_at_is_set(&local)) {
         vg_required(c, &local, "must be set when seccomp type is Localhost");
@@ -86,36 +83,6 @@ static void check_app_armor(struct vg_check *c, const struct vg_at *at)
 
 /* ---- of a container ---- */
 
-static const struct vg_go_field profile_shape[] = {
-    {"type", "Type", "\"\"", NULL}, {"localhostProfile", "LocalhostProfile", "null", NULL}, {0}};
-static const struct vg_go_field capabilities_shape[] = {
-    {"add", "Add", "null", NULL}, {"drop", "Drop", "null", NULL}, {0}};
-static const struct vg_go_field se_linux_shape[] = {{"user", "User", "\"\"", NULL},
-                                                    {"role", "Role", "\"\"", NULL},
-                                                    {"type", "Type", "\"\"", NULL},
-                                                    {"level", "Level", "\"\"", NULL},
-                                                    {0}};
-static const struct vg_go_field windows_shape[] = {
-    {"gmsaCredentialSpecName", "GMSACredentialSpecName", "null", NULL},
-    {"gmsaCredentialSpec", "GMSACredentialSpec", "null", NULL},
-    {"runAsUserName", "RunAsUserName", "null", NULL},
-    {"hostProcess", "HostProcess", "null", NULL},
-    {0}};
-static const struct vg_go_field security_shape[] = {
-    {"capabilities", "Capabilities", "null", capabilities_shape},
-    {"privileged", "Privileged", "null", NULL},
-    {"seLinuxOptions", "SELinuxOptions", "null", se_linux_shape},
-    {"windowsOptions", "WindowsOptions", "null", windows_shape},
-    {"runAsUser", "RunAsUser", "null", NULL},
-    {"runAsGroup", "RunAsGroup", "null", NULL},
-    {"runAsNonRoot", "RunAsNonRoot", "null", NULL},
-    {"readOnlyRootFilesystem", "ReadOnlyRootFilesystem", "null", NULL},
-    {"allowPrivilegeEscalation", "AllowPrivilegeEscalation", "null", NULL},
-    {"procMount", "ProcMount", "null", NULL},
-    {"seccompProfile", "SeccompProfile", "null", profile_shape},
-    {"appArmorProfile", "AppArmorProfile", "null", profile_shape},
-    {0}};
-
 /* Without escalation there is nothing that would give the same. */
 static void check_escalation(struct vg_check *c, const struct vg_at *at)
 {
@@ -125,11 +92,11 @@ static void check_escalation(struct vg_check *c, const struct vg_at *at)
     if (!vg_at_is_set(&escalation) || vg_at_is_true(&escalation))
         return;
     if (vg_at_is_true(&privileged))
-        vg_bad_value(c, at, vg_go_value(c, at->v, security_shape),
+        vg_bad_value(c, at, vg_go_struct_of(c, "", "SecurityContext", at->v),
                      "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
     VG_CHECK_EACH (c, it, &added)
         if (vg_at_is(&it, "CAP_SYS_ADMIN"))
-            vg_bad_value(c, at, vg_go_value(c, at->v, security_shape),
+            vg_bad_value(c, at, vg_go_struct_of(c, "", "SecurityContext", at->v),
                          "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` "
                          "CAP_SYS_ADMIN");
 }

@@ -1,5 +1,6 @@
 /* pod_spec.c - the spec of a pod, in the order of the original: what is short is checked here, the
  * rest in the file of its name. */
+#include "go_struct.h"
 #include "ip.h"
 #include "pod_int.h"
 #include "workload.h"
@@ -36,11 +37,6 @@ static void gather_claims(struct vg_pod *p, const struct vg_at *claims)
 
 static void check_claim(struct vg_pod *p, const struct vg_at *at, struct vg_names *seen)
 {
-    static const struct vg_go_field shape[] = {
-        {"name", "Name", "\"\"", NULL},
-        {"resourceClaimName", "ResourceClaimName", "null", NULL},
-        {"resourceClaimTemplateName", "ResourceClaimTemplateName", "null", NULL},
-        {0}};
     struct vg_at name = vg_at(at, "name"), own = vg_at(at, "resourceClaimName");
     struct vg_at template = vg_at(at, "resourceClaimTemplateName");
     if (vg_check_given(p->c, &name)) {
@@ -50,11 +46,11 @@ static void check_claim(struct vg_pod *p, const struct vg_at *at, struct vg_name
             (void)vg_check_dns_label(p->c, &name);
     }
     if (vg_at_is_set(&own) && vg_at_is_set(&template))
-        vg_bad_value(p->c, at, vg_go_value(p->c, at->v, shape),
+        vg_bad_value(p->c, at, vg_go_struct_of(p->c, "", "PodResourceClaim", at->v),
                      "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be "
                      "specified");
     if (!vg_at_is_set(&own) && !vg_at_is_set(&template))
-        vg_bad_value(p->c, at, vg_go_value(p->c, at->v, shape),
+        vg_bad_value(p->c, at, vg_go_struct_of(p->c, "", "PodResourceClaim", at->v),
                      "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
     if (vg_at_is_set(&own))
         (void)vg_check_dns_subdomain(p->c, &own);

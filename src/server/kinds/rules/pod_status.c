@@ -1,5 +1,6 @@
 /* pod_status.c - writes of the status of a pod. Container statuses are not held against each
  * other's users and allocated resources. */
+#include "go_struct.h"
 #include "ip.h"
 #include "pod_int.h"
 #include "workload.h"
@@ -111,8 +112,6 @@ static void check_ended(struct vg_check *c, const struct vg_at *status, const st
 
 /* ---- addresses ---- */
 
-static const struct vg_go_field ip_shape[] = {{"ip", "IP", "\"\"", NULL}, {0}};
-
 static void check_ips(struct vg_check *c, const struct vg_at *status, const struct vg_json *old,
                       const char *name)
 {
@@ -135,7 +134,7 @@ static void check_ips(struct vg_check *c, const struct vg_at *status, const stru
         }
     }
     if (vg_at_n(&list) > 1 && (of_v4 != 1 || of_v6 != 1))
-        vg_bad_value(c, &list, vg_go_value(c, list.v, ip_shape),
+        vg_bad_value(c, &list, vg_go_struct_of(c, "", "PodIP", list.v),
                      "may specify no more than one IP for each IP family");
 }
 

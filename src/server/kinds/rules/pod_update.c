@@ -1,4 +1,5 @@
 /* pod_update.c - updates of a pod: of its spec almost nothing may change. */
+#include "go_struct.h"
 #include "pod_int.h"
 #include "workload.h"
 
@@ -189,15 +190,6 @@ static bool is_open(const struct vg_json *term)
     return vg_at_n(&a) == 0 && vg_at_n(&b) == 0;
 }
 
-static const struct vg_go_field expression_shape[] = {{"key", "Key", "\"\"", NULL},
-                                                      {"operator", "Operator", "\"\"", NULL},
-                                                      {"values", "Values", "null", NULL},
-                                                      {0}};
-static const struct vg_go_field term_shape[] = {
-    {"matchExpressions", "MatchExpressions", "null", expression_shape},
-    {"matchFields", "MatchFields", "null", expression_shape},
-    {0}};
-
 static void check_node_affinity(struct vg_check *c, const struct vg_at *spec,
                                 const struct vg_json *old_spec)
 {
@@ -211,7 +203,7 @@ static void check_node_affinity(struct vg_check *c, const struct vg_at *spec,
     if (vg_at_n(&before) == 0)
         return;
     if (vg_at_n(&before) != vg_at_n(&now)) {
-        vg_bad_value(c, &now, vg_go_value(c, now.v, term_shape),
+        vg_bad_value(c, &now, vg_go_struct_of(c, "", "NodeSelectorTerm", now.v),
                      "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
         return;
     }
@@ -220,7 +212,7 @@ static void check_node_affinity(struct vg_check *c, const struct vg_at *spec,
         if ((is_open(old) && !is_open(term.v)) ||
             !has_only_more(c, term.v, old, "matchExpressions") ||
             !has_only_more(c, term.v, old, "matchFields"))
-            vg_bad_value(c, &term, vg_go_value(c, term.v, term_shape),
+            vg_bad_value(c, &term, vg_go_struct_of(c, "", "NodeSelectorTerm", term.v),
                          "only additions are allowed (no mutations or deletions)");
     }
 }

@@ -1,14 +1,8 @@
 /* policy.c - the rules of PodDisruptionBudget, and of conditions that metav1 describes. */
+#include "go_struct.h"
 #include "names.h"
 #include "rules.h"
 #include "workload.h"
-
-static const struct vg_go_field spec_fields[] = {
-    {"minAvailable", "MinAvailable", "null", NULL},
-    {"selector", "Selector", "null", NULL},
-    {"maxUnavailable", "MaxUnavailable", "null", NULL},
-    {"unhealthyPodEvictionPolicy", "UnhealthyPodEvictionPolicy", "null", NULL},
-    {NULL, NULL, NULL, NULL}};
 
 static void check_amount(struct vg_check *c, const struct vg_at *at)
 {
@@ -26,7 +20,7 @@ static void check_update(struct vg_check *c, const struct vg_at *obj, const stru
     struct vg_at max = vg_at(&spec, "maxUnavailable"), selector = vg_at(&spec, "selector");
     struct vg_at policy = vg_at(&spec, "unhealthyPodEvictionPolicy");
     if (vg_at_is_set(&min) && vg_at_is_set(&max))
-        vg_bad_value(c, &spec, vg_go_value(c, spec.v, spec_fields),
+        vg_bad_value(c, &spec, vg_go_struct_of(c, "policy", "PodDisruptionBudgetSpec", spec.v),
                      "minAvailable and maxUnavailable cannot be both set");
     check_amount(c, &min);
     check_amount(c, &max);

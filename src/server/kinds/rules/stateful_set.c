@@ -2,19 +2,11 @@
  * Its claims are volumes of its pods: the template is checked as if it had them, and without the
  * host name that the controller sets. */
 #include "claim.h"
+#include "go_struct.h"
 #include "names.h"
 #include "pod.h"
 #include "rules.h"
 #include "workload.h"
-
-static const struct vg_go_field rolling_fields[] = {
-    {"partition", "Partition", "0", NULL},
-    {"maxUnavailable", "MaxUnavailable", "null", NULL},
-    {NULL, NULL, NULL, NULL}};
-static const struct vg_go_field strategy_fields[] = {
-    {"type", "Type", "\"\"", NULL},
-    {"rollingUpdate", "RollingUpdate", "null", rolling_fields},
-    {NULL, NULL, NULL, NULL}};
 
 /* ---- strategies and policies ---- */
 
@@ -37,10 +29,12 @@ static void check_strategy(struct vg_check *c, const struct vg_at *strategy)
     if (vg_at_is(&type, "RollingUpdate"))
         (void)vg_check_not_negative(c, &partition);
     else if (!vg_at_is(&type, "OnDelete"))
-        vg_bad_value(c, strategy, vg_go_value(c, strategy->v, strategy_fields),
+        vg_bad_value(c, strategy,
+                     vg_go_struct_of(c, "apps", "StatefulSetUpdateStrategy", strategy->v),
                      "must be 'RollingUpdate' or 'OnDelete'");
     else if (vg_at_is_set(&rolling))
-        vg_bad_value(c, &rolling, vg_go_value(c, rolling.v, rolling_fields),
+        vg_bad_value(c, &rolling,
+                     vg_go_struct_of(c, "apps", "RollingUpdateStatefulSetStrategy", rolling.v),
                      "only allowed for updateStrategy 'RollingUpdate'");
 }
 

@@ -67,16 +67,4 @@ void vg_warn_node_labels(struct vg_check *c, const struct vg_at *map);
 /* Is it a create, or an update that changes this member of the object? */
 bool vg_is_new(const struct vg_at *obj, const struct vg_json *old, const char *name);
 
-/* ---- values as Go prints its own structs (go_value.c) ---- */
-
-/* One field of a struct. `zero` is printed when it is absent. */
-struct vg_go_field {
-    const char *name, *go, *zero;
-    const struct vg_go_field
-        *inner; /* of a struct, or of the items of a list; ends with name NULL */
-};
-/* In the check's arena; "null" when v is absent. */
-struct vg_slice vg_go_value(struct vg_check *c, const struct vg_json *v,
-                            const struct vg_go_field *fields);
-
 #endif
