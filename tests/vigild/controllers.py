@@ -67,6 +67,20 @@ def test_they_come_back(case):
              v.ask(path).json["data"]["ca.crt"] != "forged")
 
 
+def test_what_every_cluster_has(case):
+    v = case.start(ALL)
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    wait_for("classes", lambda: names(v, classes) == ["system-cluster-critical", "system-node-critical"])
+    equal(v.ask(classes + "/system-node-critical").json["value"], 2000001000)
+    wait_for("range", lambda: names(v, "/apis/networking.k8s.io/v1/servicecidrs") == ["kubernetes"])
+    path = "/api/v1/namespaces/default/services/kubernetes"
+    wait_for("service", lambda: not is_gone(v, path))
+    s = v.ask(path).json["spec"]
+    equal([s["clusterIP"], s["ports"][0]["port"], s["ports"][0]["targetPort"]], ["10.0.0.1", 443, v.port])
+    delete(v, path)
+    wait_for("it comes back", lambda: not is_gone(v, path))
+
+
 # ---- namespaces ----
 
 def test_a_namespace_is_emptied_and_goes(case):

@@ -458,3 +458,18 @@ int vg_claim_ranges_parse(const char *ips, const char *ports, struct vg_claim_ra
         r = read_range(vg_cut(&rest, ','), ret, reterr_status);
     return r < 0 ? r : read_ports(ports ? ports : "30000-32767", ret, reterr_status);
 }
+
+void vg_claim_ranges_of(const struct vg_api *api, const char *ret_ranges[2],
+                        char ret_first[VG_IP_TEXT_MAX])
+{
+    const struct vg_claim_ranges *r = api->ranges;
+    size_t n = 0;
+    ret_ranges[1] = NULL;
+    for (int i = 0; i < 2; i++) {
+        bool is_v6 = (i == 1) != r->prefers_v6;
+        if (r->has[is_v6])
+            ret_ranges[n++] = r->ip_texts[is_v6];
+    }
+    struct vg_slice first = vg_claim_ip(r, r->prefers_v6, 1, ret_first);
+    ret_first[first.n] = 0;
+}

@@ -37,6 +37,11 @@ VG_CHECK int vg_claim_ranges_parse(const char *ips, const char *ports, struct vg
 struct vg_slice vg_claim_ip(const struct vg_claim_ranges *r, bool is_v6, uint64_t n,
                             char room[VG_IP_TEXT_MAX]);
 
+/* The ranges of addresses as they were given, the first family first, and the first address of all.
+ */
+void vg_claim_ranges_of(const struct vg_api *api, const char *ret_ranges[2],
+                        char ret_first[VG_IP_TEXT_MAX]);
+
 /* What the object takes and gives back becomes part of the change. root: its members are its own;
  * it is completed. PUT, or FAIL with the status. */
 enum vg_verdict vg_change_claim(struct vg_change *c, struct vg_json *root,

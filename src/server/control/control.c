@@ -10,6 +10,7 @@
 #define RETRY_MS 50u
 
 static const struct vg_controller_ops *const controllers[VG_CONTROLLERS] = {
+    [VG_CONTROL_BOOTSTRAP] = &vg_bootstrap_controller,
     [VG_CONTROL_NAMESPACE] = &vg_namespace_controller,
     [VG_CONTROL_SERVICE_ACCOUNT] = &vg_account_controller,
     [VG_CONTROL_ROOT_CA] = &vg_root_ca_controller,
@@ -182,7 +183,7 @@ static bool is_followed(const struct vg_control *c, const struct vg_kind *kind)
             continue;
         if (k->follows_all)
             return true;
-        for (const char *const *name = *kind->group ? NULL : k->follows; name && *name; name++) {
+        for (const char *const *name = k->follows; name && *name; name++) {
             if (strcmp(*name, kind->resource) == 0)
                 return true;
         }

@@ -15,6 +15,7 @@
 struct vg_control;
 
 enum vg_controller {
+    VG_CONTROL_BOOTSTRAP,
     VG_CONTROL_NAMESPACE,
     VG_CONTROL_SERVICE_ACCOUNT,
     VG_CONTROL_ROOT_CA,
@@ -35,7 +36,10 @@ struct vg_control_opts {
     struct vg_storage *storage;
     struct vg_http_server *server; /* of the loop */
     const struct vg_log *log;
-    struct vg_slice root_ca; /* PEM; for VG_CONTROL_ROOT_CA */
+    struct vg_slice root_ca;       /* PEM; for VG_CONTROL_ROOT_CA */
+    const char *service_ranges[2]; /* of cluster addresses; for VG_CONTROL_BOOTSTRAP, as the rest */
+    const char *service_ip;        /* of the service "kubernetes" */
+    unsigned secure_port;          /* that it leads to */
     /* Not NULL: others serve the same store, and only the holder of a lease runs the controllers.
      * Under this name, which no other has: letters, digits and "-._". */
     const char *identity;

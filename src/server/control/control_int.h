@@ -21,13 +21,13 @@ struct vg_control_event {
 struct vg_controller_ops {
     const char *name;           /* of kube-controller-manager */
     bool follows_all;           /* every cached kind; else namespaces and the kinds of `follows` */
-    const char *const *follows; /* resources of the core group, ends with NULL; NULL: none */
+    const char *const *follows; /* resources, ends with NULL; NULL: none */
     void (*event)(struct vg_control *c, const struct vg_control_event *e);
     void (*run)(struct vg_work_item *item); /* its work's; work->arg is the struct vg_control */
     void (*synced)(struct vg_control *c);   /* the state has been told, once; NULL: no matter */
 };
-extern const struct vg_controller_ops vg_namespace_controller, vg_account_controller,
-    vg_root_ca_controller, vg_garbage_controller;
+extern const struct vg_controller_ops vg_bootstrap_controller, vg_namespace_controller,
+    vg_account_controller, vg_root_ca_controller, vg_garbage_controller;
 
 /* One watch of the cache, opened again whenever it ends. */
 struct vg_follow {

@@ -121,7 +121,7 @@ static const struct vg_flag control_flags[] = {
      "ports of nodes for services"},
     {"controllers", "LIST", VG_FLAG_TEXT, AT(controllers), "*", 0, 0,
      "what vigild does by itself: * is all, name on,\n-name off, an empty list nothing:\n"
-     "namespace-controller, serviceaccount-controller,\n"
+     "bootstrap-controller, namespace-controller,\nserviceaccount-controller,\n"
      "root-ca-certificate-publisher-controller,\ngarbage-collector-controller"},
     {0},
 };

@@ -312,7 +312,10 @@ static int open_control(struct vg_daemon *d, struct vg_worker *w)
                                 .server = w->server,
                                 .log = vg_daemon_logger(d, VG_LOG_CONTROL),
                                 .root_ca = vg_buf_slice(&d->root_ca),
+                                .service_ip = d->service_ip,
+                                .secure_port = vg_listener_port(d->secure),
                                 .identity = *d->identity ? d->identity : NULL};
+    vg_claim_ranges_of(d->api, o.service_ranges, d->service_ip);
     r = vg_control_open(&o, &w->control);
     return r == 0 ? vg_control_start(w->control) : r;
 }

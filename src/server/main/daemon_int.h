@@ -73,6 +73,7 @@ struct vg_daemon {
     size_t n_workers;
     unsigned controller_set; /* of --controllers */
     char identity[128];      /* who we are among servers of one store */
+    char service_ip[64];     /* of the service "kubernetes" */
     struct vg_buf root_ca;   /* what the controllers publish */
     bool has_namespaces;
     int64_t start_wall_ms;
