@@ -181,6 +181,32 @@ static void refused_streams_are_tried_elsewhere(void **state)
     grpc_test_world_close(&w);
 }
 
+static size_t refuse_all(struct grpc_test_world *w)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n_servers; i++) {
+        struct grpc_test_peer *p = &grpc_test_last(&w->servers[i])->peer;
+        for (size_t k = 0; k < p->n; k++, n++)
+            if (!p->requests[k]->is_closed)
+                nghttp2_submit_rst_stream(p->h2, 0, p->requests[k]->id, NGHTTP2_REFUSED_STREAM);
+    }
+    return n;
+}
+
+static void a_call_is_not_tried_for_ever(void **state)
+{
+    struct grpc_test_world w;
+    struct grpc_test_call t;
+    (void)state;
+    open_two(&w, NULL);
+    grpc_test_call(&w, &t, 0);
+    grpc_test_until(&w, t.has_ended || (refuse_all(&w), false));
+    assert_ended(&t, VG_GRPC_UNAVAILABLE, VG_GRPC_NOT_SENT, "reset the call");
+    assert_int_equal(refuse_all(&w), 3); /* each of them, and one once more */
+    grpc_test_call_done(&t);
+    grpc_test_world_close(&w);
+}
+
 static void goaway_moves_to_a_new_connection(void **state)
 {
     struct grpc_test_world w;
@@ -423,6 +449,17 @@ static void calls_wait_for_the_token_and_get_another(void **state)
     assert_ended(&a, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     assert_ended(&b, VG_GRPC_UNAUTHENTICATED, VG_GRPC_ANSWERED, "still"); /* once is enough */
     grpc_test_call_done(&a);
+    assert_int_equal(vg_grpc_pool_set_token(w.pool, "token", VG_SLICE_LIT("three")), 0);
+    grpc_test_call_init(&a, 0,
+                        "ask"); /* refused, and no other token in its time: not carried out */
+    a.call.timeout_ms = 1000;
+    assert_int_equal(vg_grpc_start(w.pool, &a.call), 0);
+    r = grpc_test_request(&w, &w.servers[0], 6);
+    grpc_test_only(p, r, GRPC_TEST_HEAD "grpc-status: 16\ngrpc-message: invalid\n");
+    grpc_test_until(&w, a.call.stream == NULL);
+    grpc_test_pass(&w, 1000);
+    assert_ended(&a, VG_GRPC_DEADLINE_EXCEEDED, VG_GRPC_NOT_SENT, "within 1000 ms");
+    grpc_test_call_done(&a);
     grpc_test_call_done(&b);
     grpc_test_call_done(&login);
     grpc_test_world_close(&w);
@@ -657,6 +694,7 @@ int main(void)
         cmocka_unit_test(a_member_that_is_unwell_is_avoided),
         cmocka_unit_test(a_member_may_send_calls_elsewhere),
         cmocka_unit_test(refused_streams_are_tried_elsewhere),
+        cmocka_unit_test(a_call_is_not_tried_for_ever),
         cmocka_unit_test(goaway_moves_to_a_new_connection),
         cmocka_unit_test(a_silent_server_is_pinged_and_given_up),
         cmocka_unit_test(an_idle_connection_is_not_pinged),

@@ -526,6 +526,47 @@ static void a_paused_stream_holds_the_server_back(void **state)
     close_world(&w);
 }
 
+/* What comes between resume and the turn's end waits behind what is held. */
+static void what_is_held_comes_first(void **state)
+{
+    struct world w;
+    struct grpc_test_call t;
+    (void)state;
+    open_world(&w, 0, 0);
+    struct grpc_test_request *r = begin(&w, &t, VG_GRPC_STREAM);
+    t.pause_at = 1;
+    grpc_test_head(&w.peer, r, GRPC_TEST_HEAD);
+    for (char c = 'a'; c < 'e'; c++)
+        grpc_test_message(&w.peer, r, (char[]){c, 0});
+    talk(&w);
+    vg_assert_slice_equal(vg_buf_slice(&t.heard), VG_SLICE_LIT("<a>"));
+    vg_grpc_resume(&t.call);
+    grpc_test_message(&w.peer, r, "e");
+    from_peer(&w, SIZE_MAX / 2);
+    talk(&w);
+    vg_assert_slice_equal(vg_buf_slice(&t.heard), VG_SLICE_LIT("<a><b><c><d><e>"));
+    vg_grpc_session_lost(&w.s, "over");
+    grpc_test_call_done(&t);
+    close_world(&w);
+}
+
+/* The server has said all, the client has not: the rest is of no use, and the server hears so. */
+static void an_early_end_resets_what_is_left(void **state)
+{
+    struct world w;
+    struct grpc_test_call t;
+    (void)state;
+    open_world(&w, 0, 0);
+    struct grpc_test_request *r = begin(&w, &t, VG_GRPC_STREAM);
+    grpc_test_head(&w.peer, r, GRPC_TEST_HEAD);
+    grpc_test_end(&w.peer, r, "grpc-status: 0\n");
+    talk(&w);
+    assert_ended(&t, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
+    assert_int_equal(r->reset, NGHTTP2_CANCEL);
+    grpc_test_call_done(&t);
+    close_world(&w);
+}
+
 static void a_long_message_opens_the_window_again(void **state)
 {
     struct world w;
@@ -720,6 +761,8 @@ int main(void)
         cmocka_unit_test(what_tls_may_have_sent_counts_as_sent),
         cmocka_unit_test(goaway_gives_back_what_was_not_taken),
         cmocka_unit_test(a_paused_stream_holds_the_server_back),
+        cmocka_unit_test(what_is_held_comes_first),
+        cmocka_unit_test(an_early_end_resets_what_is_left),
         cmocka_unit_test(a_long_message_opens_the_window_again),
         cmocka_unit_test(a_long_request_waits_for_the_servers_window),
         cmocka_unit_test(a_call_is_cancelled_wherever_it_is),
