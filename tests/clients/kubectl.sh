@@ -249,6 +249,26 @@ k create -f three.yaml
 until_true 20 grep -q configmap/three watched || fail "the watch does not show what is new"
 [ "$(grep -c configmap/one watched)" -ge 2 ] || fail "the watch does not show what changed"
 
+echo "-- apply --server-side"
+cat >side.yaml <<'YAML'
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: side}
+data: {a: "1", b: "2"}
+YAML
+sed 's/a: "1"/a: "5"/; s/, b: "2"//' side.yaml >side2.yaml
+k apply --server-side -f side.yaml
+out_has 'configmap/side serverside-applied'
+no 'conflict with "kubectl": .data.a' apply --server-side --field-manager=other -f side2.yaml
+k apply --server-side --field-manager=other --force-conflicts -f side2.yaml
+k get cm side -o 'jsonpath={.data.a}{.data.b} {.metadata.managedFields[*].manager}'
+out_is "52 kubectl other"
+sed -i '/^data:/s/.*/data: {a: "5"}/' side.yaml
+k apply --server-side -f side.yaml
+k get cm side -o 'jsonpath={.data}'
+out_lacks '"b"'
+k delete cm side
+
 echo "-- delete"
 k delete cm three
 out_has 'configmap "three" deleted'
