@@ -102,26 +102,32 @@ static int set_etag(struct entry *e, struct vg_slice json)
     return 0;
 }
 
+static int make_plain(const struct vg_openapi *o, struct entry *e,
+                      const struct vg_openapi_body *json, struct vg_buf *out)
+{
+    if (json)
+        return make_proto(e, vg_openapi_bytes(json), out);
+    int err = make_json(o, e, out);
+    return err < 0 ? err : set_etag(e, vg_buf_slice(out));
+}
+
+/* NULL: memory is short. */
 static struct vg_openapi_body *plain(const struct vg_openapi *o, struct entry *e,
                                      enum vg_openapi_form form)
 {
-    struct vg_openapi_body **slot = &e->kept[form][0];
-    if (*slot)
-        return *slot;
+    struct vg_openapi_body *b = e->kept[form][0];
     const struct vg_openapi_body *json = NULL;
+    if (b)
+        return b;
     if (form != VG_OPENAPI_JSON && !(json = plain(o, e, VG_OPENAPI_JSON)))
         return NULL;
-    struct vg_openapi_body *b = body_new();
-    int err = !b     ? -ENOMEM
-              : json ? make_proto(e, vg_openapi_bytes(json), &b->bytes)
-                     : make_json(o, e, &b->bytes);
-    if (err == 0 && !json)
-        err = set_etag(e, vg_openapi_bytes(b));
-    if (err < 0) {
+    b = body_new();
+    if (b && make_plain(o, e, json, &b->bytes) < 0) {
         vg_openapi_unref(b);
-        return NULL;
+        b = NULL;
     }
-    return *slot = b;
+    e->kept[form][0] = b;
+    return b;
 }
 
 /* Of the plain one; NULL: it does not pay, or memory is short. */

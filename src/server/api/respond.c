@@ -157,8 +157,8 @@ void vg_call_warn(struct vg_api_call *call, const char *fmt, ...)
 
 /* ---- bodies ---- */
 
-static void send_slices(struct vg_api_call *call, struct vg_head_opts *opts,
-                        const struct vg_slice *v, size_t n, const struct vg_http_pin *pin)
+void vg_respond_slices(struct vg_api_call *call, struct vg_head_opts *opts,
+                       const struct vg_slice *v, size_t n, const struct vg_http_pin *pin)
 {
     opts->length = 0;
     for (size_t i = 0; i < n; i++)
@@ -217,7 +217,7 @@ static void on_packed(void *arg, int err, struct vg_slice out)
     struct vg_gzip *gzip = vg_steal(p->gzip);
     p->opts.is_early = true; /* finished by unpack */
     if (err == 0)
-        send_slices(p->call, &p->opts, &out, 1, NULL);
+        vg_respond_slices(p->call, &p->opts, &out, 1, NULL);
     else if (!p->call->is_closed)
         vg_http_abort(p->call->x);
     vg_gzip_free(gzip, unpack, p);
@@ -261,7 +261,7 @@ static void send_buf(struct vg_api_call *call, struct vg_head_opts *opts, struct
     struct block *b = vg_new(struct block);
     struct vg_slice body = vg_buf_slice(take);
     if (!b) { /* copied, then */
-        send_slices(call, opts, &body, 1, NULL);
+        vg_respond_slices(call, opts, &body, 1, NULL);
         vg_buf_done(take);
         return;
     }
@@ -269,7 +269,7 @@ static void send_buf(struct vg_api_call *call, struct vg_head_opts *opts, struct
     b->buf = *take;
     *take = (struct vg_buf){0};
     struct vg_http_pin pin = {b, block_ref, block_unref};
-    send_slices(call, opts, &body, 1, &pin);
+    vg_respond_slices(call, opts, &body, 1, &pin);
     block_unref(b);
 }
 
@@ -362,42 +362,6 @@ void vg_respond_bytes(struct vg_api_call *call, int code, const char *content_ty
 {
     struct vg_head_opts opts = {.code = code, .content_type = content_type};
     send_buf(call, &opts, take_body);
-}
-
-/* ---- constants ---- */
-
-static void hold_nothing(const void *block)
-{
-    (void)block;
-}
-const struct vg_http_pin vg_constant_pin = {NULL, hold_nothing, hold_nothing};
-
-bool vg_respond_not_modified(struct vg_api_call *call, const struct vg_head_opts *opts)
-{
-    struct vg_head_opts own = *opts;
-    struct vg_slice known = vg_http_field(call->x, "if-none-match");
-    if (!own.etag || !vg_slice_eq(known, vg_slice_str(own.etag)))
-        return false;
-    own.code = 304;
-    own.content_type = NULL;
-    own.is_gzip = false;
-    send_slices(call, &own, NULL, 0, NULL);
-    return true;
-}
-
-void vg_respond_pinned(struct vg_api_call *call, const struct vg_head_opts *opts,
-                       struct vg_slice body, const struct vg_http_pin *pin)
-{
-    struct vg_head_opts own = *opts;
-    own.code = 200;
-    send_slices(call, &own, &body, 1, pin);
-}
-
-void vg_respond_constant(struct vg_api_call *call, const struct vg_head_opts *opts,
-                         struct vg_slice body)
-{
-    if (!vg_respond_not_modified(call, opts))
-        vg_respond_pinned(call, opts, body, &vg_constant_pin);
 }
 
 /* ---- objects ---- */
@@ -495,7 +459,7 @@ static void respond_rec(struct vg_api_call *call, int code, const struct vg_rec 
     struct vg_http_pin pin = vg_rec_pin(rec);
     struct vg_head_opts opts = {.code = code,
                                 .content_type = vg_media_content_type(&call->ask->media)};
-    send_slices(call, &opts, v, s.n + 1, &pin);
+    vg_respond_slices(call, &opts, v, s.n + 1, &pin);
 }
 
 /* The kind that the client asked for, when it is stored as another; else NULL. A Table is made of

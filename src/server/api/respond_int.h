@@ -18,6 +18,10 @@ struct vg_head_opts {
 /* 0; negative: nobody is there, or there was an answer before. */
 VG_CHECK int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *opts);
 
+/* The head and a body of slices, and the end; opts->length is filled in. */
+void vg_respond_slices(struct vg_api_call *call, struct vg_head_opts *opts,
+                       const struct vg_slice *v, size_t n, const struct vg_http_pin *pin);
+
 /* A body that is constant for the process's life, as it is: 200, or 304 when opts has an ETag that
  * If-None-Match names. What has an ETag says Vary: Accept. opts says the rest of the head. */
 void vg_respond_constant(struct vg_api_call *call, const struct vg_head_opts *opts,
