@@ -37,6 +37,12 @@ static double revision(struct vg_daemon *d, size_t offset)
     return (double)(offset ? vg_storage_compacted(d->storage) : vg_storage_revision(d->storage));
 }
 
+static double unreadable(struct vg_daemon *d, size_t offset)
+{
+    (void)offset;
+    return (double)atomic_load_explicit(&d->unreadable.unreadable, memory_order_relaxed);
+}
+
 /* A field of /proc/self/statm, in bytes. */
 static double memory(struct vg_daemon *d, size_t field)
 {
@@ -134,6 +140,9 @@ static const struct row {
             STORAGE(unknown_outcomes)),
     COUNTER("vigil_storage_resolved_outcomes_total", "Writes whose answer was lost, and found.",
             STORAGE(resolved_outcomes)),
+    COUNTER("vigil_storage_unreadable_objects_total",
+            "Objects in etcd that could not be read, each time; the log has their keys.",
+            unreadable, 0),
     GAUGE("vigil_cache_revision", "Newest revision in the cache.", CACHER(rev)),
     COUNTER("vigil_cache_events_received_total", "Events from the store.", CACHER(events_received)),
     COUNTER("vigil_cache_events_dispatched_total", "Events to live watchers.",

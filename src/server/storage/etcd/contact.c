@@ -56,7 +56,7 @@ static int explain(struct contact *c, int err, uint64_t waited_ms, const struct 
 static int ask_revision(struct contact *c, struct vg_status *reterr_status)
 {
     Etcd__RangeRequest req = ETCD__RANGE_REQUEST__INIT;
-    Etcd__RangeResponse *res;
+    Etcd__RangeResponse *res = NULL;
     VG_AUTO(arena) arena = {0};
     struct vg_status status = {0};
     struct vg_etcd_engine *e = c->e;
@@ -80,7 +80,7 @@ static int ask_revision(struct contact *c, struct vg_status *reterr_status)
 static int check_version(struct contact *c, struct vg_status *reterr_status)
 {
     Etcd__StatusRequest req = ETCD__STATUS_REQUEST__INIT;
-    Etcd__StatusResponse *res;
+    Etcd__StatusResponse *res = NULL;
     VG_AUTO(arena) arena = {0};
     struct vg_status status = {0};
     struct vg_grpc_pool *pool = vg_etcd_client_pool(c->e->client);
@@ -89,7 +89,7 @@ static int check_version(struct contact *c, struct vg_status *reterr_status)
         err = vg_etcd_answer(&c->call, &vg_etcd_status, &arena, &res);
     if (err == -ENOMEM)
         return err;
-    if (err < 0)
+    if (err < 0 || !res)
         return explain(c, err, 0, &status, reterr_status);
     if (vg_etcd_is_too_old(res->version))
         return vg_fail(reterr_status, VIGIL_E_UNSUPPORTED,
@@ -103,7 +103,7 @@ static int check_version(struct contact *c, struct vg_status *reterr_status)
 static int check_unfinished(struct contact *c, struct vg_status *reterr_status)
 {
     Etcd__RangeRequest req = ETCD__RANGE_REQUEST__INIT;
-    Etcd__RangeResponse *res;
+    Etcd__RangeResponse *res = NULL;
     VG_AUTO(arena) arena = {0};
     struct vg_etcd_engine *e = c->e;
     struct vg_etcd_key key;
@@ -117,7 +117,7 @@ static int check_unfinished(struct contact *c, struct vg_status *reterr_status)
         err = ask(c, &vg_etcd_range, &req.base, 0, &status);
     if (err == 0)
         err = vg_etcd_answer(&c->call, &vg_etcd_range, &arena, &res);
-    if (err < 0)
+    if (err < 0 || !res)
         return err == -ENOMEM ? err : explain(c, err, 0, &status, reterr_status);
     if (res->count == 0)
         return 0;

@@ -102,7 +102,8 @@ static int add_event(struct past *p, const Etcd__Event *ev, uint32_t sub)
 {
     struct vg_log_read *read = p->reader;
     struct vg_etcd_key key;
-    int r = vg_etcd_key_read(&p->e->space, vg_etcd_bytes(ev->kv->key), &key);
+    int r = ev->kv ? vg_etcd_key_read(&p->e->space, vg_etcd_bytes(ev->kv->key), &key)
+                   : VIGIL_E_KEY_INVALID;
     if (r < 0 || !vg_keys_contain(&read->keys, vg_etcd_key_slice(&key)))
         return 0;
     if (read->n == p->cap) {

@@ -59,7 +59,7 @@ int vg_etcd_record(struct vg_etcd_engine *e, const Etcd__KeyValue *kv, bool keys
     if (r == 0)
         r = vg_rec_new(VG_REC_PUT, vg_etcd_key_slice(&key), vg_buf_slice(&header),
                        vg_buf_slice(&value), &rec);
-    if (r < 0)
+    if (r < 0 || VG_NEVER(!rec))
         return r;
     stamp(rec, kv);
     *ret_rec = rec;
@@ -74,7 +74,7 @@ static int deletion(struct vg_etcd_engine *e, const Etcd__KeyValue *kv, struct v
     if (r == 0)
         r = vg_rec_new(VG_REC_DELETE, vg_etcd_key_slice(&key), vg_slice(NULL, 0), vg_slice(NULL, 0),
                        &rec);
-    if (r < 0)
+    if (r < 0 || VG_NEVER(!rec))
         return r;
     rec->rev = (vg_rev)kv->mod_revision;
     *ret_rec = rec;
