@@ -21,6 +21,12 @@ void rows_fanout(const struct bench *b);
 void rows_node(const struct bench *b);
 void rows_writes(const struct bench *b);
 void rows_kube(const struct bench *b);
+void rows_etcd(const struct bench *b);
+
+/* One request that creates a config map of 1 KB; names do not repeat as long as n does not. */
+void make_create(struct vg_buf *out, uint64_t n);
+/* So many were made: those to come get other names. */
+void made_creates(uint64_t n);
 
 void rows_storm(const struct bench *b);
 

@@ -49,15 +49,16 @@ uint16_t server_free_port(void)
 
 static void become_vigild(const struct server *s, const char *binary, int out)
 {
-    char data[600], tokens[600], plain[32];
+    char data[600], tokens[600], plain[32], etcd[100];
     snprintf(data, sizeof data, "--data-dir=%s/data", s->dir);
     snprintf(tokens, sizeof tokens, "--token-auth-file=%s/tokens.csv", s->dir);
     snprintf(plain, sizeof plain, "--insecure-port=%u", s->plain);
+    snprintf(etcd, sizeof etcd, "--etcd-servers=%s", s->etcd);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever ends the bench ends it */
     dup2(out, STDOUT_FILENO);
     execl(binary, "vigild", data, tokens, plain, "--secure-port=0",
           "--max-requests-inflight=100000", "--max-mutating-requests-inflight=100000",
-          (char *)NULL);
+          s->etcd[0] ? etcd : (char *)NULL, (char *)NULL);
     fprintf(stderr, "bench_server: cannot run %s: %s\n", binary, strerror(errno));
     _exit(127);
 }
@@ -120,6 +121,14 @@ void server_start(struct server *s, const char *binary, const char *parent)
     server_start_again(s, binary);
 }
 
+void server_start_on(struct server *s, const char *binary, const struct server *etcd,
+                     const char *parent)
+{
+    server_make_dir(s, parent);
+    memcpy(s->etcd, etcd->etcd, sizeof s->etcd);
+    server_start_again(s, binary);
+}
+
 static void end_process(pid_t *pid, int sig)
 {
     if (*pid <= 0)
@@ -175,6 +184,16 @@ static uint64_t process_ns(pid_t pid)
 uint64_t server_cpu_ns(const struct server *s)
 {
     return process_ns(s->pid) + (s->store > 0 ? process_ns(s->store) : 0);
+}
+
+uint64_t server_own_cpu_ns(const struct server *s)
+{
+    return process_ns(s->pid);
+}
+
+uint64_t server_store_cpu_ns(const struct server *s)
+{
+    return process_ns(s->store);
 }
 
 uint64_t server_anonymous_bytes(const struct server *s)

@@ -13,6 +13,7 @@ struct server {
     pid_t pid;
     pid_t store;            /* of a rival: its etcd; else 0 */
     char dir[512];          /* its data directory; outlives a restart */
+    char etcd[64];          /* the etcd that it keeps everything in; "": none */
     uint16_t secure, plain; /* ports */
     double ready_ms;        /* from exec to its line */
 };
@@ -28,13 +29,24 @@ void server_kill(struct server *s); /* SIGKILL, and waits */
  * there. */
 bool server_start_kube(struct server *s, const char *binaries, const char *parent);
 
+/* An etcd alone; s->store and s->etcd are set. False: it is not there. */
+bool server_start_etcd(struct server *s, const char *binaries, const char *parent);
+/* vigild or kube-apiserver on the etcd of another, which is not its own: ending it leaves the etcd.
+ */
+void server_start_on(struct server *s, const char *binary, const struct server *etcd,
+                     const char *parent);
+void server_start_kube_on(struct server *s, const char *binaries, const struct server *etcd,
+                          const char *parent);
+
 /* For those who start one: its directory with the tokens in it, and a port that is free now. */
 void server_make_dir(struct server *s, const char *parent);
 void server_write_tokens(const struct server *s);
 uint16_t server_free_port(void);
 
-/* Of all its processes. */
+/* Of all its processes; of the server alone, and of its etcd alone. */
 uint64_t server_cpu_ns(const struct server *s);
+uint64_t server_own_cpu_ns(const struct server *s);
+uint64_t server_store_cpu_ns(const struct server *s);
 uint64_t server_anonymous_bytes(const struct server *s);
 
 #endif

@@ -101,14 +101,15 @@ static void start_etcd(struct server *s, const char *binaries, unsigned client, 
     word(&c, "--initial-advertise-peer-urls=http://127.0.0.1:%u", peer);
     word(&c, "--initial-cluster=default=http://127.0.0.1:%u", peer);
     s->store = run(&c, s, "etcd.log");
+    snprintf(s->etcd, sizeof s->etcd, "http://127.0.0.1:%u", client);
 }
 
 /* Without a controller manager no pod would get a service account. */
-static void start_apiserver(struct server *s, const char *binaries, unsigned client)
+static void start_apiserver(struct server *s, const char *binaries)
 {
     struct command c = {0};
     word(&c, "%s/kube-apiserver", binaries);
-    word(&c, "--etcd-servers=http://127.0.0.1:%u", client);
+    word(&c, "--etcd-servers=%s", s->etcd);
     word(&c, "--bind-address=127.0.0.1");
     word(&c, "--secure-port=%u", s->secure);
     word(&c, "--tls-cert-file=%s/tls.crt", s->dir);
@@ -155,20 +156,45 @@ static void await_ready(const struct server *s)
     bench_die("kube-apiserver did not become ready; see %s", s->dir);
 }
 
-bool server_start_kube(struct server *s, const char *binaries, const char *parent)
+static bool has_program(const char *binaries, const char *name)
 {
     char path[600];
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s", binaries, i ? "kube-apiserver" : "etcd");
-        if (access(path, X_OK) < 0)
-            return false;
-    }
-    server_make_dir(s, parent);
+    snprintf(path, sizeof path, "%s/%s", binaries, name);
+    return access(path, X_OK) == 0;
+}
+
+static void start_kube(struct server *s, const char *binaries)
+{
     make_keys(s);
-    unsigned client = server_free_port(), peer = server_free_port();
     s->secure = server_free_port();
-    start_etcd(s, binaries, client, peer);
-    start_apiserver(s, binaries, client);
+    start_apiserver(s, binaries);
     await_ready(s);
+}
+
+bool server_start_etcd(struct server *s, const char *binaries, const char *parent)
+{
+    if (!has_program(binaries, "etcd"))
+        return false;
+    server_make_dir(s, parent);
+    unsigned client = server_free_port(), peer = server_free_port();
+    start_etcd(s, binaries, client, peer);
+    for (int i = 0; i < READY_TRIES && !is_listening((uint16_t)client); i++)
+        usleep(100 * 1000);
+    return true;
+}
+
+void server_start_kube_on(struct server *s, const char *binaries, const struct server *etcd,
+                          const char *parent)
+{
+    server_make_dir(s, parent);
+    memcpy(s->etcd, etcd->etcd, sizeof s->etcd);
+    start_kube(s, binaries);
+}
+
+bool server_start_kube(struct server *s, const char *binaries, const char *parent)
+{
+    if (!has_program(binaries, "kube-apiserver") || !server_start_etcd(s, binaries, parent))
+        return false;
+    start_kube(s, binaries);
     return true;
 }

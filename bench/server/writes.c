@@ -25,7 +25,7 @@ static void must(int r)
 
 /* A config map of 1 KB; names never repeat within a run. */
 static uint64_t name_base;
-static void make_create(struct vg_buf *out, uint64_t n)
+void make_create(struct vg_buf *out, uint64_t n)
 {
     static char filler[900];
     if (!filler[0])
@@ -41,6 +41,11 @@ static void make_create(struct vg_buf *out, uint64_t n)
                        "Authorization: Bearer " BENCH_TOKEN "\r\nContent-Type: application/json\r\n"
                        "Content-Length: %d\r\n\r\n%s",
                        len, body));
+}
+
+void made_creates(uint64_t n)
+{
+    name_base += n;
 }
 
 /* ---- the floor ---- */
