@@ -343,7 +343,7 @@ static void put_path_parameters(struct vg_openapi_writer *w, bool has_name, bool
 static void begin_path(struct vg_openapi_writer *w, const struct vg_kind *kind, const char *ns,
                        const char *name)
 {
-    char path[VG_OPENAPI_NAME_MAX];
+    char path[2 * VG_OPENAPI_NAME_MAX]; /* name alone may have as many as one of these */
     snprintf(path, sizeof path, "/%s/%s/%s%s%s", *kind->group ? "apis" : "api", kind->api_version,
              ns, kind->resource, name);
     vg_openapi_begin_object(w, path);
