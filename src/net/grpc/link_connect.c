@@ -160,9 +160,10 @@ static void limit_address(struct vg_grpc_link *l)
 
 bool vg_grpc_link_try_next(struct vg_grpc_link *l)
 {
-    if (l->state != VG_GRPC_LINK_CONNECTING || !l->next)
+    if (l->state > VG_GRPC_LINK_CONNECTING || !l->next)
         return false;
-    note(l, "cannot connect", strerror(ETIMEDOUT));
+    if (l->state == VG_GRPC_LINK_CONNECTING)
+        note(l, "cannot connect", strerror(ETIMEDOUT));
     try_next(l);
     return true;
 }
@@ -204,10 +205,26 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *foun
     try_next(l);
 }
 
+/* An address in digits needs nobody to ask. */
+static bool is_numeric(struct vg_grpc_link *l)
+{
+    static const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                                          .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    if (getaddrinfo(l->channel->host, l->channel->port, &hints, &l->addresses) != 0) {
+        l->addresses = NULL;
+        return false;
+    }
+    l->next = l->addresses;
+    vg_grpc_link_alarm(l, 0); /* tried from there, never from within */
+    return true;
+}
+
 static int resolve(struct vg_grpc_link *l)
 {
     static const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     const struct vg_grpc_channel *ch = l->channel;
+    if (is_numeric(l))
+        return 0;
     struct vg_grpc_resolve *r = vg_new(struct vg_grpc_resolve);
     if (!r)
         return -ENOMEM;

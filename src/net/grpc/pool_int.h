@@ -74,7 +74,8 @@ void vg_grpc_link_greet(struct vg_grpc_link *l); /* bytes can flow: HTTP/2 begin
 void vg_grpc_link_down(struct vg_grpc_link *l, const char *why);
 VG_CHECK int vg_grpc_link_begin(struct vg_grpc_link *l); /* 0, -ENOMEM */
 void vg_grpc_link_connected(struct vg_grpc_link *l);     /* or not: the socket is asked */
-/* An address that does not answer has had its share of the time. False: there is no other. */
+/* Its time has come, or the one that is tried has had its share of the time. False: there is no
+ * other address. */
 bool vg_grpc_link_try_next(struct vg_grpc_link *l);
 void vg_grpc_link_shake(struct vg_grpc_link *l);
 void vg_grpc_link_give_up(struct vg_grpc_link *l); /* names and addresses, if any */
