@@ -27,7 +27,7 @@ SERVED = tuple(["/api/v1/"] + ["/apis/" + g for g in (
     "rbac.authorization.k8s.io/v1/", "resource.k8s.io/v1/", "scheduling.k8s.io/v1/", "storage.k8s.io/v1/")])
 NAMESPACE = "veci-ns"
 # Raise it when more agree.
-AGREE_MIN = 4054
+AGREE_MIN = 4130
 # No vectors: skipped, as ctest is told.
 SKIPPED = 77
 # Differences that are expected for now, and what will end them.
