@@ -536,8 +536,9 @@ static void what_is_held_comes_first(void **state)
     struct grpc_test_request *r = begin(&w, &t, VG_GRPC_STREAM);
     t.pause_at = 1;
     grpc_test_head(&w.peer, r, GRPC_TEST_HEAD);
-    for (char c = 'a'; c < 'e'; c++)
-        grpc_test_message(&w.peer, r, (char[]){c, 0});
+    static const char *const first[] = {"a", "b", "c", "d"};
+    for (size_t i = 0; i < VG_ARRAY_LEN(first); i++)
+        grpc_test_message(&w.peer, r, first[i]);
     talk(&w);
     vg_assert_slice_equal(vg_buf_slice(&t.heard), VG_SLICE_LIT("<a>"));
     vg_grpc_resume(&t.call);
