@@ -118,12 +118,11 @@ static int append_name(struct vg_buf *b, const struct vg_schema_type *t, const c
     return vg_buf_printf(b, "\"%c%s\":", first, name + 1);
 }
 
-/* Is it moved, behind that one (NULL: anywhere)? */
-static bool is_moved(const struct vg_schema_type *t, const char *name, const char *behind)
+static bool is_moved(const struct vg_schema_type *t, const char *name)
 {
     for (size_t i = 0; i < VG_ARRAY_LEN(moved); i++)
         if (strcmp(moved[i][0], t->name) == 0 && strcmp(moved[i][1], name) == 0)
-            return !behind || strcmp(moved[i][2], behind) == 0;
+            return true;
     return false;
 }
 
@@ -240,6 +239,21 @@ static int append_extra(struct vg_buf *b, const struct vg_schema_type *t, const 
     return r;
 }
 
+/* Those that stand behind that one. */
+static int append_moved(struct vg_buf *b, const struct vg_schema_type *t, const char *behind,
+                        const struct vg_json *v)
+{
+    int r = 0;
+    for (size_t i = 0; i < VG_ARRAY_LEN(moved) && r == 0; i++) {
+        if (strcmp(moved[i][0], t->name) != 0 || strcmp(moved[i][2], behind) != 0)
+            continue;
+        const struct vg_schema_field *f = vg_schema_field(t, vg_slice_str(moved[i][1]));
+        if (f)
+            r = append_field(b, t, f, v);
+    }
+    return r;
+}
+
 static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const struct vg_json *v)
 {
     if (is_plain(t))
@@ -248,12 +262,11 @@ static int append_type(struct vg_buf *b, const struct vg_schema_type *t, const s
     r = r < 0 ? r : append_extra(b, t, v);
     for (unsigned i = 0; i < t->n && r == 0; i++) {
         const struct vg_schema_field *f = &t->fields[i];
-        if (is_moved(t, f->name, NULL) || is_hidden(t, f->name))
+        if (is_moved(t, f->name) || is_hidden(t, f->name))
             continue;
         r = append_field(b, t, f, v);
-        for (unsigned k = 0; k < t->n && r == 0; k++)
-            if (is_moved(t, t->fields[k].name, f->name))
-                r = append_field(b, t, &t->fields[k], v);
+        if (r == 0)
+            r = append_moved(b, t, f->name, v);
     }
     if (r == 0 && b->p[b->n - 1] == ',')
         b->n--;
