@@ -7,212 +7,16 @@
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "base/rng.h"
-#include "engine.h"
+#include "txn_int.h"
 
-/* Beside the values themselves: all that is packed of a transaction. */
-#define ARENA_FIRST ((size_t)4096)
-
-struct txn_job {
-    struct vg_etcd_job job;
-    struct vg_txn *txn;
-    struct vg_grpc_msg *msg;
-    struct vg_etcd_doubt *doubt;
-    struct vg_arena arena; /* leases; the answer */
-    int64_t *leases;       /* of the operations with a time to live */
-    int64_t *ttls;
-    size_t n_leases, n_granted;
-    struct vg_buf bytes; /* of a lone put, as it is stored */
-    struct vg_etcd_own *own;
-    bool is_sent;
-};
-
-static struct txn_job *txn_job_of(struct vg_etcd_job *job)
+static struct vg_etcd_txn_job *txn_job_of(struct vg_etcd_job *job)
 {
-    return VG_CONTAINER_OF(job, struct txn_job, job);
-}
-
-static bool has_expectation(const struct vg_op *op)
-{
-    return op->expect != VG_EXPECT_ANY;
-}
-
-/* ---- packing ---- */
-
-/* What is packed, all of it in one arena. */
-struct packing {
-    struct vg_etcd_engine *e;
-    struct txn_job *t;
-    struct vg_arena arena;
-    Etcd__TxnRequest req;
-    size_t n; /* operations */
-};
-
-static int pack_key(struct packing *p, const struct vg_op *op, ProtobufCBinaryData *ret)
-{
-    struct vg_etcd_key key;
-    int r = vg_etcd_key_make(&p->e->space, vg_rec_key(op->rec), &key);
-    char *copy = r == 0 ? vg_arena_copy(&p->arena, key.bytes, key.n) : NULL;
-    if (r == 0 && !copy)
-        return -ENOMEM;
-    if (r == 0)
-        *ret = vg_etcd_data(vg_slice(copy, key.n));
-    return r;
-}
-
-static int pack_value(struct packing *p, const struct vg_op *op, ProtobufCBinaryData *ret)
-{
-    VG_AUTO(buf) bytes = {0};
-    int r = vg_etcd_stored_bytes(p->e, op->rec, &bytes);
-    if (r == 0 && p->t->txn->n_ops == 1) {
-        p->t->bytes = bytes;
-        bytes = (struct vg_buf){0};
-        *ret = vg_etcd_data(vg_buf_slice(&p->t->bytes));
-        return 0;
-    }
-    char *copy = r == 0 ? vg_arena_copy(&p->arena, bytes.p, bytes.n) : NULL;
-    if (r == 0 && !copy)
-        return -ENOMEM;
-    if (r == 0)
-        *ret = vg_etcd_data(vg_slice(copy, bytes.n));
-    return r;
-}
-
-static int draw_lease(struct packing *p, const struct vg_op *op, int64_t *ret_lease)
-{
-    struct txn_job *t = p->t;
-    uint64_t id = 0;
-    int r = vg_random_bytes(&id, sizeof id);
-    if (r < 0)
-        return r;
-    uint64_t ttl_ms = VG_MIN(op->ttl_ms, VG_TTL_MAX_MS);
-    t->ttls[t->n_leases] = (int64_t)((ttl_ms + 999) / 1000);
-    *ret_lease = t->leases[t->n_leases] = (int64_t)(id >> 1 | 1);
-    t->n_leases++;
-    return 0;
-}
-
-static int pack_put(struct packing *p, const struct vg_op *op, ProtobufCBinaryData key,
-                    Etcd__RequestOp *ret)
-{
-    Etcd__PutRequest *put = vg_arena_new(&p->arena, Etcd__PutRequest);
-    if (!put)
-        return -ENOMEM;
-    etcd__put_request__init(put);
-    put->key = key;
-    put->prev_kv = !p->t->txn->no_prev;
-    ret->request_case = ETCD__REQUEST_OP__REQUEST_REQUEST_PUT;
-    ret->request_put = put;
-    int r = pack_value(p, op, &put->value);
-    return r == 0 && op->ttl_ms ? draw_lease(p, op, &put->lease) : r;
-}
-
-static int pack_delete(struct packing *p, ProtobufCBinaryData key, Etcd__RequestOp *ret)
-{
-    Etcd__DeleteRangeRequest *del = vg_arena_new(&p->arena, Etcd__DeleteRangeRequest);
-    if (!del)
-        return -ENOMEM;
-    etcd__delete_range_request__init(del);
-    del->key = key;
-    del->prev_kv = !p->t->txn->no_prev;
-    ret->request_case = ETCD__REQUEST_OP__REQUEST_REQUEST_DELETE_RANGE;
-    ret->request_delete_range = del;
-    return 0;
-}
-
-static int pack_get(struct packing *p, ProtobufCBinaryData key, Etcd__RequestOp *ret)
-{
-    Etcd__RangeRequest *get = vg_arena_new(&p->arena, Etcd__RangeRequest);
-    if (!get)
-        return -ENOMEM;
-    etcd__range_request__init(get);
-    get->key = key;
-    ret->request_case = ETCD__REQUEST_OP__REQUEST_REQUEST_RANGE;
-    ret->request_range = get;
-    return 0;
-}
-
-/* mod_revision of an absent key counts as 0. */
-static int pack_compare(struct packing *p, const struct vg_op *op, ProtobufCBinaryData key)
-{
-    Etcd__Compare *c = vg_arena_new(&p->arena, Etcd__Compare);
-    if (!c)
-        return -ENOMEM;
-    etcd__compare__init(c);
-    c->result = ETCD__COMPARE__COMPARE_RESULT__EQUAL;
-    c->target = ETCD__COMPARE__COMPARE_TARGET__MOD;
-    c->key = key;
-    c->target_union_case = ETCD__COMPARE__TARGET_UNION_MOD_REVISION;
-    c->mod_revision = (int64_t)op->expect;
-    p->req.compare[p->req.n_compare++] = c;
-    return 0;
-}
-
-static Etcd__RequestOp *new_op(struct packing *p)
-{
-    Etcd__RequestOp *op = vg_arena_new(&p->arena, Etcd__RequestOp);
-    if (op)
-        etcd__request_op__init(op);
-    return op;
-}
-
-static int pack_op(struct packing *p, const struct vg_op *op)
-{
-    Etcd__RequestOp *then = new_op(p), *otherwise = new_op(p);
-    ProtobufCBinaryData key = {0};
-    if (!then || !otherwise)
-        return -ENOMEM;
-    int r = pack_key(p, op, &key);
-    if (r == 0)
-        r = op->type == VG_OP_PUT      ? pack_put(p, op, key, then)
-            : op->type == VG_OP_DELETE ? pack_delete(p, key, then)
-                                       : pack_get(p, key, then);
-    if (r < 0)
-        return r;
-    p->req.success[p->req.n_success++] = then;
-    if (!has_expectation(op))
-        return 0;
-    r = pack_compare(p, op, key);
-    if (r == 0)
-        r = pack_get(p, key, otherwise);
-    p->req.failure[p->req.n_failure++] = otherwise;
-    return r;
-}
-
-static int pack_all(struct packing *p)
-{
-    const struct vg_txn *txn = p->t->txn;
-    size_t n = txn->n_ops;
-    etcd__txn_request__init(&p->req);
-    p->req.compare = vg_arena_array(&p->arena, Etcd__Compare *, n);
-    p->req.success = vg_arena_array(&p->arena, Etcd__RequestOp *, n);
-    p->req.failure = vg_arena_array(&p->arena, Etcd__RequestOp *, n);
-    p->t->leases = vg_arena_array(&p->t->arena, int64_t, n);
-    p->t->ttls = vg_arena_array(&p->t->arena, int64_t, n);
-    if (!p->req.compare || !p->req.success || !p->req.failure || !p->t->leases || !p->t->ttls)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++) {
-        int r = pack_op(p, &txn->ops[i]);
-        if (r < 0)
-            return r;
-    }
-    p->t->msg = vg_etcd_pack(&p->req.base);
-    return p->t->msg ? 0 : -ENOMEM;
-}
-
-static int pack(struct vg_etcd_engine *e, struct txn_job *t)
-{
-    struct packing p = {.e = e, .t = t};
-    vg_arena_init(&p.arena, ARENA_FIRST, 0);
-    vg_arena_init(&t->arena, ARENA_FIRST, 0);
-    int r = pack_all(&p);
-    vg_arena_done(&p.arena);
-    return r;
+    return VG_CONTAINER_OF(job, struct vg_etcd_txn_job, job);
 }
 
 /* ---- the end ---- */
 
-static void free_job(struct txn_job *t)
+static void free_job(struct vg_etcd_txn_job *t)
 {
     vg_buf_done(&t->bytes);
     vg_grpc_msg_unref(t->msg);
@@ -222,7 +26,7 @@ static void free_job(struct txn_job *t)
     vg_free(t);
 }
 
-static void answer(struct txn_job *t, int err)
+static void answer(struct vg_etcd_txn_job *t, int err)
 {
     struct vg_etcd_engine *e = t->job.e;
     vg_etcd_job_end(&t->job);
@@ -272,7 +76,7 @@ static void revoke_lease(struct vg_etcd_engine *e, int64_t lease)
         on_revoked(&v->job.call);
 }
 
-static void fail(struct txn_job *t, int err)
+static void fail(struct vg_etcd_txn_job *t, int err)
 {
     for (size_t i = 0; i < t->n_granted && err != VIGIL_E_UNKNOWN_OUTCOME; i++)
         revoke_lease(t->job.e, t->leases[i]);
@@ -296,7 +100,7 @@ static const Etcd__KeyValue *prev_of(const Etcd__ResponseOp *op)
     }
 }
 
-static int take_prev(struct txn_job *t, struct vg_op *op, const Etcd__KeyValue *kv)
+static int take_prev(struct vg_etcd_txn_job *t, struct vg_op *op, const Etcd__KeyValue *kv)
 {
     return kv ? vg_etcd_record(t->job.e, kv, false, &op->prev) : 0;
 }
@@ -315,7 +119,7 @@ static void stamp(struct vg_op *op, vg_rev rev, uint32_t sub)
     struct vg_rec *rec = op->rec;
     rec->rev = rev;
     rec->sub = sub;
-    rec->prev_rev = has_expectation(op) ? op->expect : 0;
+    rec->prev_rev = vg_etcd_has_expectation(op) ? op->expect : 0;
     if (op->type == VG_OP_PUT && op->expect == 0) {
         rec->create_rev = rev;
         rec->version = 1;
@@ -323,7 +127,7 @@ static void stamp(struct vg_op *op, vg_rev rev, uint32_t sub)
 }
 
 /* It happened, whatever fails from here on: without memory, what was there before is left out. */
-static int judge_success(struct txn_job *t, const Etcd__TxnResponse *res)
+static int judge_success(struct vg_etcd_txn_job *t, const Etcd__TxnResponse *res)
 {
     struct vg_etcd_engine *e = t->job.e;
     struct vg_txn *txn = t->txn;
@@ -345,13 +149,13 @@ static int judge_success(struct txn_job *t, const Etcd__TxnResponse *res)
     return 0;
 }
 
-static int judge_failure(struct txn_job *t, const Etcd__TxnResponse *res)
+static int judge_failure(struct vg_etcd_txn_job *t, const Etcd__TxnResponse *res)
 {
     struct vg_txn *txn = t->txn;
     size_t at = 0;
     for (uint32_t i = 0; i < txn->n_ops; i++) {
         struct vg_op *op = &txn->ops[i];
-        if (!has_expectation(op))
+        if (!vg_etcd_has_expectation(op))
             continue;
         const Etcd__KeyValue *kv = at < res->n_responses ? prev_of(res->responses[at]) : NULL;
         at++;
@@ -367,7 +171,7 @@ static int judge_failure(struct txn_job *t, const Etcd__TxnResponse *res)
                    "etcd says that a comparison failed, and none did");
 }
 
-static int judge(struct txn_job *t)
+static int judge(struct vg_etcd_txn_job *t)
 {
     Etcd__TxnResponse *res;
     int r = vg_etcd_answer(&t->job.call, &vg_etcd_txn, &t->arena, &res);
@@ -383,7 +187,7 @@ static int judge(struct txn_job *t)
 
 static void on_resolved(void *arg, int err)
 {
-    struct txn_job *t = arg;
+    struct vg_etcd_txn_job *t = arg;
     if (err == VIGIL_E_UNKNOWN_OUTCOME)
         atomic_fetch_add_explicit(&t->job.e->n_unknown, 1, memory_order_relaxed);
     else
@@ -396,7 +200,7 @@ static void on_resolved(void *arg, int err)
         answer(t, 0);
 }
 
-static void resolve(struct txn_job *t)
+static void resolve(struct vg_etcd_txn_job *t)
 {
     char why[VG_STATUS_MESSAGE_MAX];
     memcpy(why, t->txn->req.status.message, sizeof why);
@@ -407,7 +211,7 @@ static void resolve(struct txn_job *t)
 
 static void on_txn(struct vg_grpc_call *call)
 {
-    struct txn_job *t = VG_CONTAINER_OF(call, struct txn_job, job.call);
+    struct vg_etcd_txn_job *t = VG_CONTAINER_OF(call, struct vg_etcd_txn_job, job.call);
     int err = vg_etcd_error(&call->status, true, &t->txn->req.status);
     if (err == VIGIL_E_TOO_LARGE)
         err = t->txn->req.status.err = VIGIL_E_VALUE_TOO_LARGE;
@@ -421,7 +225,7 @@ static void on_txn(struct vg_grpc_call *call)
         answer(t, 0);
 }
 
-static void send_txn(struct txn_job *t)
+static void send_txn(struct vg_etcd_txn_job *t)
 {
     struct vg_etcd_engine *e = t->job.e;
     vg_buf_done(&t->job.call.answer);
@@ -440,11 +244,11 @@ static void send_txn(struct txn_job *t)
         fail(t, r);
 }
 
-static void grant(struct txn_job *t);
+static void grant(struct vg_etcd_txn_job *t);
 
 static void on_granted(struct vg_grpc_call *call)
 {
-    struct txn_job *t = VG_CONTAINER_OF(call, struct txn_job, job.call);
+    struct vg_etcd_txn_job *t = VG_CONTAINER_OF(call, struct vg_etcd_txn_job, job.call);
     int err = vg_etcd_error(&call->status, false, &t->txn->req.status);
     vg_buf_done(&call->answer);
     if (err < 0) {
@@ -458,7 +262,7 @@ static void on_granted(struct vg_grpc_call *call)
         send_txn(t);
 }
 
-static void grant(struct txn_job *t)
+static void grant(struct vg_etcd_txn_job *t)
 {
     Etcd__LeaseGrantRequest req = ETCD__LEASE_GRANT_REQUEST__INIT;
     req.id = t->leases[t->n_granted];
@@ -471,7 +275,7 @@ static void grant(struct txn_job *t)
 
 static void run(struct vg_mail *mail)
 {
-    struct txn_job *t = VG_CONTAINER_OF(mail, struct txn_job, job.mail);
+    struct vg_etcd_txn_job *t = VG_CONTAINER_OF(mail, struct vg_etcd_txn_job, job.mail);
     vg_etcd_job_begin(&t->job);
     if (t->job.e->is_draining)
         answer(t, VIGIL_E_CLOSED);
@@ -484,7 +288,7 @@ static void run(struct vg_mail *mail)
 /* What was sent is waited for, as long as that may take. */
 static bool abandon(struct vg_etcd_job *job, bool now)
 {
-    struct txn_job *t = txn_job_of(job);
+    struct vg_etcd_txn_job *t = txn_job_of(job);
     if (t->is_sent && !now)
         return false;
     vg_grpc_cancel(&job->call);
@@ -494,7 +298,7 @@ static bool abandon(struct vg_etcd_job *job, bool now)
 
 /* ---- the way in ---- */
 
-static int refuse(struct txn_job *t, int err)
+static int refuse(struct vg_etcd_txn_job *t, int err)
 {
     struct vg_etcd_engine *e = t->job.e;
     struct vg_txn *txn = t->txn;
@@ -511,7 +315,7 @@ int vg_etcd_submit_txn(struct vg_storage *s, struct vg_txn *txn)
         return VIGIL_E_INVALID;
     for (uint32_t i = 0; i < txn->n_ops; i++)
         txn->ops[i].prev = vg_rec_unref(txn->ops[i].prev);
-    struct txn_job *t = vg_new(struct txn_job);
+    struct vg_etcd_txn_job *t = vg_new(struct vg_etcd_txn_job);
     if (!t)
         return -ENOMEM;
     vg_etcd_job_init(e, &t->job);
@@ -520,7 +324,7 @@ int vg_etcd_submit_txn(struct vg_storage *s, struct vg_txn *txn)
     t->job.is_write = true;
     t->txn = txn;
     size_t ahead = atomic_fetch_add_explicit(&e->n_txns_waiting, 1, memory_order_relaxed);
-    int r = ahead >= e->opts.queue_max ? VIGIL_E_BUSY : pack(e, t);
+    int r = ahead >= e->opts.queue_max ? VIGIL_E_BUSY : vg_etcd_txn_pack(e, t);
     if (r == 0)
         r = vg_etcd_job_post(&t->job);
     return r < 0 ? refuse(t, r) : 0;
