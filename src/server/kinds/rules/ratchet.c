@@ -96,7 +96,8 @@ static bool is_like(struct vg_slice text, const char *pattern)
 static bool is_of(const struct vg_cause *e, const struct row *r)
 {
     return is_like(e->field, r->field) &&
-           (!r->message || memmem(e->message.p, e->message.n, r->message, strlen(r->message)));
+           (!r->message ||
+            (e->message.n && memmem(e->message.p, e->message.n, r->message, strlen(r->message))));
 }
 
 /* The row of an error, of those of a kind; NULL: it has none. */
