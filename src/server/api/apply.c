@@ -179,7 +179,7 @@ static int print_conflicts(struct vg_arena *a, const struct vg_apply *x, struct 
     int err = vg_buf_printf(message, "Apply failed with %u conflict%s: ", x->n_conflicts, plural);
     for (uint32_t i = 0; i < x->n_conflicts && err == 0; i++) {
         const struct vg_conflict *k = &x->conflicts[i];
-        struct vg_slice manager, text;
+        struct vg_slice manager = {0}, text = {0};
         bool is_first = i == 0 || !vg_manager_is(&k->manager, &k[-1].manager);
         err = print_manager(a, &k->manager, &manager);
         if (err == 0)
@@ -348,7 +348,7 @@ static enum vg_verdict use(struct applying *w, struct vg_apply *x, const struct 
     struct vg_body_type type = vg_body_type_of(c->call->ask->target);
     struct vg_body next = {0};
     struct vg_status why;
-    struct vg_json root, *managed;
+    struct vg_json root, *managed = NULL;
     int err = vg_json_clone(&c->scratch, &x->result, &root);
     if (err == 0)
         err = follow_kubectl(w, &root);

@@ -156,7 +156,7 @@ static int reckon(struct managing *g, const struct vg_kind *kind, struct vg_fiel
 {
     struct vg_arena *a = &g->change->scratch;
     struct vg_json rooms[2];
-    const struct vg_json *old, *now;
+    const struct vg_json *old = NULL, *now = NULL;
     int err = as_version(a, kind, g->old, &rooms[0], &old);
     if (err == 0)
         err = as_version(a, kind, g->now, &rooms[1], &now);
@@ -255,7 +255,7 @@ static int with_meta(struct vg_change *c, const struct vg_json *now, const struc
                      struct vg_json *ret)
 {
     struct vg_meta m = given->meta;
-    struct vg_json meta;
+    struct vg_json meta = vg_json_object();
     m.managed = NULL;
     int err = 0;
     if (vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC)) {
@@ -290,7 +290,7 @@ int vg_change_manage(struct vg_change *c, const struct vg_json *now, const struc
     err = find_name(c, &who.name);
     if (err == 0)
         err = vg_stamp_time(c, 0, &who.time);
-    if (err == 0 && sub && sub->type == VG_SUB_SCALE)
+    if (err == 0 && old && sub && sub->type == VG_SUB_SCALE)
         return vg_change_manage_scale(c, now, old->root, &m, &who, ret);
     if (err == 0)
         err = with_meta(c, now, given, &wanted);

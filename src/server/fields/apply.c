@@ -317,14 +317,14 @@ static int take(struct vg_apply *x, struct vg_json *ret_last)
     bool is_of_version = own && vg_slice_eq(own->api_version, x->who.api_version);
     *ret_last = is_of_version ? own->fields : vg_json_object();
     int err = wanted(x, &set);
-    if (err == 0 && !own) {
+    if (err < 0)
+        return err;
+    if (!own) {
         struct vg_manager one = x->who;
         one.time = VG_SLICE_LIT("");
         one.fields = set;
         return vg_managers_add(x->arena, &x->managers, &one);
     }
-    if (err < 0)
-        return err;
     if (!is_of_version) {
         own->api_version = x->who.api_version;
         own->stored = NULL;

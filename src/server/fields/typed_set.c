@@ -132,8 +132,8 @@ static int cut_members(struct vg_arena *a, struct vg_fields_ref ref, const struc
         struct vg_fields_ref below = f                             ? vg_fields_of(f)
                                      : shape->kind == VG_SHAPE_MAP ? vg_fields_item(ref)
                                                                    : (struct vg_fields_ref){0};
-        struct vg_slice element;
-        struct vg_json value;
+        struct vg_slice element = {0};
+        struct vg_json value = vg_json_null();
         int err = f ? 0 : vg_element_field(a, vg_json_key(m), &element);
         if (f)
             element = vg_slice(f->name - 2, (size_t)f->name_n + 2);
@@ -154,8 +154,8 @@ static int cut_items(struct vg_arena *a, struct vg_fields_ref list, const struct
     struct vg_json out = vg_json_array();
     struct vg_status why;
     VG_JSON_FOREACH_ITEM (it, v) {
-        struct vg_slice element;
-        struct vg_json value;
+        struct vg_slice element = {0};
+        struct vg_json value = vg_json_null();
         int err = vg_fields_item_element(a, list, it, &element, &why);
         if (err == 0)
             err = cut_at(a, vg_fields_item(list), element, it, set, &value);
