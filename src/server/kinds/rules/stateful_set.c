@@ -187,6 +187,7 @@ static bool is_old_wrong(struct vg_check *c, const struct vg_json *old)
     struct vg_check silent = {.errors = &ignored, .arena = c->arena};
     struct vg_at root = vg_at_root(old), spec = vg_at(&root, "spec");
     check_spec(&silent, &spec, false, true);
+    c->errors->failed |= ignored.failed;
     return ignored.n > 0;
 }
 
