@@ -108,7 +108,7 @@ static uint64_t slice_ms(const struct bench *b)
 static void turn(const struct bench *b, const struct server *etcd, const struct server *s,
                  struct bare *bare, struct figures *ret, size_t i)
 {
-    uint64_t store = server_store_cpu_ns(etcd), own = s ? server_own_cpu_ns(s) : 0, n;
+    uint64_t store = server_store_cpu_ns(etcd), own = s ? server_own_cpu_ns(s) : 0, n = 0;
     if (s) {
         struct load_result r;
         struct load_plan plan = {.port = s->secure, .is_tls = true, .clients = CLIENTS};
@@ -119,7 +119,7 @@ static void turn(const struct bench *b, const struct server *etcd, const struct 
         n = r.answers;
         ret->rate[i] = (double)n / r.secs;
         ret->own[i] = (double)(server_own_cpu_ns(s) - own) / 1e3 / (double)VG_MAX(n, 1u);
-    } else {
+    } else if (bare) {
         uint64_t before = bare->answers;
         ret->rate[i] = bare_rate(bare, slice_ms(b));
         n = bare->answers - before;

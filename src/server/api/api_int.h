@@ -21,7 +21,7 @@ struct vg_api {
     struct vg_cacher *cacher;
     struct vg_api_metrics *counters; /* metrics.c; NULL: not counted */
     struct vg_discovery *discovery;  /* documents, made once (discovery.c) */
-    struct vg_claim_ranges *ranges; /* what is given once (claims.h) */
+    struct vg_claim_ranges *ranges;  /* what is given once (claims.h) */
     _Atomic uint64_t namespaces_rev; /* of our last write of a namespace: see admit.c */
 };
 

@@ -56,7 +56,7 @@ static int add_op(struct vg_change *c, enum vg_op_type type, vg_rev expect, stru
 
 static int add_delete(struct vg_change *c, struct vg_slice key)
 {
-    struct vg_rec *rec;
+    struct vg_rec *rec = NULL;
     int r = vg_rec_new(VG_REC_DELETE, key, VG_SLICE_LIT(""), VG_SLICE_LIT(""), &rec);
     return r < 0 ? r : add_op(c, VG_OP_DELETE, VG_EXPECT_ANY, rec);
 }
@@ -139,7 +139,7 @@ static bool is_address_free(struct claims *b, struct vg_slice text)
 static int write_address(struct claims *b, bool is_v6, struct vg_slice text, struct vg_buf *out)
 {
     struct vg_change *c = b->c;
-    struct vg_slice created, uid;
+    struct vg_slice created = {0}, uid = {0};
     struct vg_json_writer w;
     int r = vg_stamp_time(c, 0, &created);
     if (r == 0)
@@ -183,7 +183,7 @@ static int claim_address(struct claims *b, bool is_v6, struct vg_slice text)
     VG_AUTO(obj_sealed) sealed;
     struct vg_obj_key key;
     struct vg_status why;
-    struct vg_rec *rec;
+    struct vg_rec *rec = NULL;
     vg_obj_sealed_init(&sealed);
     int r = write_address(b, is_v6, text, &json);
     if (r == 0)
@@ -303,7 +303,7 @@ static uint32_t choose_port(struct claims *b, bool trust)
 static int claim_port(struct claims *b, uint32_t port)
 {
     char room[64];
-    struct vg_rec *rec;
+    struct vg_rec *rec = NULL;
     VG_AUTO(buf) who = {0};
     int r = vg_buf_printf(&who, "%.*s/%.*s", VG_SLICE_ARG(b->c->ns), VG_SLICE_ARG(b->c->name));
     if (r == 0)

@@ -17,8 +17,8 @@ VG_CHECK int vg_version_rec(const struct vg_kind *kind, const struct vg_rec *rec
 VG_CHECK int vg_version_seal(const struct vg_kind *kind, struct vg_slice value,
                              struct vg_obj_sealed *out);
 /* A body, decoded and with its version's defaults, as an object of the stored version; that one's
- * defaults come when it has been checked. It stays as it is when kind is NULL or stored as it is. 0,
- * -ENOMEM. */
+ * defaults come when it has been checked. It stays as it is when kind is NULL or stored as it is.
+ * 0, -ENOMEM. */
 VG_CHECK int vg_version_store(struct vg_arena *a, const struct vg_kind *kind, struct vg_json *root);
 /* The kind that is served from the records of this one in another version; NULL: none. A kind has
  * one such at most. */

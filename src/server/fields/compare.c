@@ -354,7 +354,7 @@ static bool is_fresh_none(const struct vg_schema_type *type, const struct vg_jso
 static int compare_inside(struct walk *w, struct vg_fields_ref ref, const struct vg_shape *shape,
                           const struct vg_json *l, const struct vg_json *r, struct spot *spot)
 {
-    struct vg_fields_ref item = vg_fields_item(ref);
+    struct vg_fields_ref item = vg_fields_item(ref), no_ref = {0};
     int err;
     if (shape->kind == VG_SHAPE_STRUCT)
         err = compare_fields(w, shape->type, as(l, VG_JSON_OBJECT), as(r, VG_JSON_OBJECT), NULL,
@@ -362,7 +362,7 @@ static int compare_inside(struct walk *w, struct vg_fields_ref ref, const struct
     else if (shape->kind == VG_SHAPE_LIST)
         err = compare_lists(w, ref, as(l, VG_JSON_ARRAY), as(r, VG_JSON_ARRAY), spot);
     else
-        err = compare_any_map(w, shape->kind == VG_SHAPE_FREE ? (struct vg_fields_ref){0} : item,
+        err = compare_any_map(w, shape->kind == VG_SHAPE_FREE ? no_ref : item,
                               as(l, VG_JSON_OBJECT), as(r, VG_JSON_OBJECT), spot);
     if (!l || !r)
         spot->is_member[l ? REMOVED : CHANGED] = true;

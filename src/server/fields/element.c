@@ -252,8 +252,9 @@ static int read_index(struct reading *r, struct vg_slice text, struct vg_slice *
     struct vg_json number = {
         .type = VG_JSON_NUMBER, .flags = VG_JSON_INTEGER, .n = (uint32_t)text.n, .text = text.p};
     int64_t i = 0;
-    bool is_number = text.n > (text.n && text.p[0] == '-');
-    for (size_t k = text.n && text.p[0] == '-'; k < text.n; k++)
+    size_t sign = text.n && text.p[0] == '-' ? 1 : 0;
+    bool is_number = text.n > sign;
+    for (size_t k = sign; k < text.n; k++)
         is_number = is_number && text.p[k] >= '0' && text.p[k] <= '9';
     if (!is_number || vg_json_to_int64(&number, &i) < 0)
         return vg_fail(r->status, VIGIL_E_INVALID, "strconv.Atoi: parsing \"%.*s\": invalid syntax",

@@ -186,13 +186,14 @@ static int merge(struct vg_arena *a, struct vg_fields_ref ref, const struct vg_j
         return merge_struct(a, shape.type, l, r, ret);
     if (shape.kind == VG_SHAPE_LIST)
         return merge_list(a, ref, l, r, ret);
+    struct vg_fields_ref no_ref = {0};
     bool is_free = shape.kind == VG_SHAPE_FREE;
     bool has_map = vg_json_is(l, VG_JSON_OBJECT) || vg_json_is(r, VG_JSON_OBJECT);
     if (is_free && !has_map) {
         *ret = *last;
         return 1;
     }
-    return merge_map(a, is_free ? (struct vg_fields_ref){0} : vg_fields_item(ref), l, r, ret);
+    return merge_map(a, is_free ? no_ref : vg_fields_item(ref), l, r, ret);
 }
 
 int vg_typed_merge(struct vg_arena *a, const struct vg_schema_type *type, const struct vg_json *is,

@@ -92,7 +92,8 @@ static int tell(struct vg_arena *a, struct vg_fields_ref ref, const struct vg_js
         return tell_struct(a, shape.type, v, p);
     if (shape.kind == VG_SHAPE_LIST)
         return tell_list(a, ref, v, p);
-    return tell_map(a, is_free ? (struct vg_fields_ref){0} : vg_fields_item(ref), v, p);
+    struct vg_fields_ref no_ref = {0};
+    return tell_map(a, is_free ? no_ref : vg_fields_item(ref), v, p);
 }
 
 int vg_typed_fields(struct vg_arena *a, const struct vg_schema_type *type, const struct vg_json *v,

@@ -105,10 +105,10 @@ static int identify(struct vg_request *q, struct vg_user **ret_user)
     const struct vg_http_peer *peer = vg_http_peer(q->call.x);
     if (peer->inside || !peer->is_tls) {
         static const struct vg_slice group = {VG_GROUP_MASTERS, sizeof VG_GROUP_MASTERS - 1};
-        struct vg_api_user u = {
-            .name = vg_slice_str(peer->inside ? peer->inside : "system:unsecured"),
-            .groups = &group,
-            .n_groups = 1};
+        struct vg_api_user u = {.name =
+                                    vg_slice_str(peer->inside ? peer->inside : "system:unsecured"),
+                                .groups = &group,
+                                .n_groups = 1};
         return vg_users_get(users, &u, VG_GROUP_AUTHENTICATED, ret_user);
     }
     if (has_certificate(q)) {

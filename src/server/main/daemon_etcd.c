@@ -50,7 +50,7 @@ static int read_password(const char *path, char *ret, struct vg_status *reterr_s
     return 0;
 }
 
-int vg_daemon_open_etcd(struct vg_daemon *d, struct vg_storage_opts *o,
+int vg_daemon_open_etcd(struct vg_daemon *d, const struct vg_storage_opts *o,
                         struct vg_status *reterr_status)
 {
     const struct vg_config *c = d->config;
@@ -79,9 +79,10 @@ int vg_daemon_open_etcd(struct vg_daemon *d, struct vg_storage_opts *o,
         .unfinished_key = "/registry/vigil.copy", /* as src/server/copy/copy.h has it */
     };
     vg_stored_form(media, &d->unreadable, &e.form);
-    o->etcd = &e;
+    struct vg_storage_opts opts = *o;
+    opts.etcd = &e;
     if (r == 0)
-        r = vg_storage_open_etcd(o, &d->storage, reterr_status);
+        r = vg_storage_open_etcd(&opts, &d->storage, reterr_status);
     vg_free(servers.text);
     explicit_bzero(password, sizeof password);
     return r;

@@ -105,7 +105,7 @@ VG_CHECK int vg_cache_sizes_read(const struct vg_config *c, bool *uncached,
 VG_CHECK int vg_daemon_add_metrics(struct vg_daemon *d);
 
 /* daemon_etcd.c: as vg_storage_open_etcd, by the flags. */
-VG_CHECK int vg_daemon_open_etcd(struct vg_daemon *d, struct vg_storage_opts *o,
+VG_CHECK int vg_daemon_open_etcd(struct vg_daemon *d, const struct vg_storage_opts *o,
                                  struct vg_status *reterr_status);
 
 #endif

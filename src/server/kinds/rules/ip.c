@@ -131,7 +131,7 @@ static const char *wrong_with(struct vg_slice text)
 
 bool vg_text_is_among(struct vg_slice text, const struct vg_json *list)
 {
-    if (!vg_json_is(list, VG_JSON_ARRAY))
+    if (!list || !vg_json_is(list, VG_JSON_ARRAY))
         return false;
     VG_JSON_FOREACH_ITEM (it, list)
         if (vg_slice_eq(vg_json_text(it), text))

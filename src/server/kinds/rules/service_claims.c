@@ -62,7 +62,7 @@ static struct vg_json *own_list(struct claiming *k, const char *name)
 
 static void push_text(struct claiming *k, const char *name, struct vg_slice text)
 {
-    struct vg_json v, *list = own_list(k, name);
+    struct vg_json v = vg_json_null(), *list = own_list(k, name);
     if (list)
         k->err = vg_json_make_string(k->cl->arena, text, &v);
     if (k->err == 0)
