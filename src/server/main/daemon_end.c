@@ -138,14 +138,22 @@ static bool close_workers(struct vg_daemon *d)
     return true;
 }
 
+/* A port that was just woken is freed by the mail that woke it: the loops that served are turned
+ * too. */
 static void close_cacher(struct vg_daemon *d)
 {
     bool is_done = false;
     if (d->is_feeding)
         vg_loop_stop(d->feed);
-    if (d->cacher) {
-        vg_cacher_close(d->cacher, &is_done);
-        vg_loop_turn_until(d->feed, &is_done);
+    if (!d->cacher)
+        return;
+    vg_cacher_close(d->cacher, &is_done);
+    while (!is_done) {
+        bool has_run = vg_loop_turn(d->feed, false);
+        for (size_t i = 0; i < d->n_workers; i++)
+            has_run |= d->workers[i].loop && vg_loop_turn(d->workers[i].loop, false);
+        if (!has_run && !is_done)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
 }
 
