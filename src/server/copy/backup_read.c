@@ -169,8 +169,8 @@ int vg_backup_reader_next(struct vg_backup_reader *r, struct vg_rec **ret_rec,
     err = get_or_fail(r, r->record.p, length, reterr_status);
     if (err == 0)
         err = decode(r, length, &rec, reterr_status);
-    if (err < 0)
-        return err;
+    if (err < 0 || VG_NEVER(!rec))
+        return err < 0 ? err : VIGIL_E_INTERNAL;
     if (r->last && vg_slice_cmp(vg_rec_key(r->last), vg_rec_key(rec)) >= 0)
         err = fail_damaged(r, "keys are not in order", reterr_status);
     else
