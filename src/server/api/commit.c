@@ -272,6 +272,10 @@ static void decide(struct vg_change *c)
         finish(c, VG_CHANGE_FAIL);
         return;
     }
+    if (c->cur && c->cur->header_len == 0) { /* written by others, in a form that we cannot read */
+        fail(c, VIGIL_E_STORE_DAMAGED, "what is stored under this name cannot be read");
+        return;
+    }
     c->verdict = try_once(c);
     bool is_final = c->verdict == VG_CHANGE_PUT || c->verdict == VG_CHANGE_DELETE;
     if (!c->is_current && (!is_final || c->is_dry_run)) {
