@@ -223,7 +223,9 @@ static int open_etcd(struct vg_adrv *d, const char *version, struct vg_storage_o
     if (!is_raw)
         vg_stored_form(VG_STORED_PROTOBUF, NULL, &eo.form);
     so->etcd = &eo;
-    return vg_storage_open_etcd(so, &d->storage, why);
+    int r = vg_storage_open_etcd(so, &d->storage, why);
+    so->etcd = NULL;
+    return r;
 }
 
 static void open_storage(struct vg_adrv *d, const struct vg_adrv_opts *opts)

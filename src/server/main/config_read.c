@@ -227,6 +227,8 @@ static int read_file(const char *path, struct vg_config *c, struct vg_status *re
 
 static int check_etcd(struct vg_config *c, struct vg_status *reterr_status)
 {
+    if (VG_NEVER(!c->storage)) /* it has a default */
+        return VIGIL_E_INTERNAL;
     if (c->etcd_servers && strcmp(c->storage, "mem") == 0)
         return vg_fail(reterr_status, VIGIL_E_INVALID,
                        "--storage mem and --etcd-servers do not go together: leave one out");
