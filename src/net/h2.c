@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "h2_int.h"
+#include "h2_mem.h"
 
 /* Not known before nghttp2 has handed out the frame that ends the stream. */
 #define POSITION_UNKNOWN INT64_MAX
@@ -311,41 +312,9 @@ static const struct vg_codec_ops ops = {
     .free = h2_free,
 };
 
-/* nghttp2 1.52 frees an item twice when its queue of streams cannot grow. So it never sees an
- * allocation fail: the failure is noted, the memory is asked for once more, and the connection is
- * closed as soon as nghttp2 has returned. If even that fails there is nothing left to save. */
-static void *insist(struct vg_h2 *h, void *got, void *old, size_t n)
-{
-    if (VG_LIKELY(got))
-        return got;
-    h->is_out_of_memory = true;
-    got = realloc(old, n ? n : 1);
-    if (!got)
-        abort();
-    return got;
-}
-static void *mem_malloc(size_t n, void *arg)
-{
-    return insist(arg, vg_malloc(n), NULL, n);
-}
-static void *mem_calloc(size_t count, size_t n, void *arg)
-{
-    void *p = vg_calloc(count, n);
-    return p ? p : memset(insist(arg, NULL, NULL, count * n), 0, count * n);
-}
-static void *mem_realloc(void *p, size_t n, void *arg)
-{
-    return insist(arg, vg_realloc(p, n), p, n);
-}
-static void mem_free(void *p, void *arg)
-{
-    (void)arg;
-    vg_free(p);
-}
-
 static int session_new(struct vg_h2 *h, const nghttp2_session_callbacks *cb)
 {
-    nghttp2_mem mem = {h, mem_malloc, mem_free, mem_calloc, mem_realloc};
+    nghttp2_mem mem = vg_h2_mem(&h->is_out_of_memory);
     uint64_t rate = vg_h2_limits(h)->resets_per_second;
     nghttp2_option *o;
     if (nghttp2_option_new(&o) < 0)

@@ -1,5 +1,6 @@
 /* grpc_pool_test.c - a pool against servers on real sockets: where calls go, what ends them, when
- * connections are made, doubted and given up. Time is driven by hand. */
+ * connections are made, doubted and given up. Time is driven by hand. One long file: all cases
+ * share its servers and its clock. */
 #include "grpc_pool_testing.h"
 
 static void assert_ended(const struct grpc_test_call *t, enum vg_grpc_code code,

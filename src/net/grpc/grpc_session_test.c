@@ -1,5 +1,6 @@
 /* grpc_session_test.c - calls on a session, against an nghttp2 server in memory: whatever it
- * answers, a call ends once, with the right status and fate. */
+ * answers, a call ends once, with the right status and fate. One long file: all cases share the
+ * server in memory. */
 #include "grpc_testing.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* session.c - the life of a session and of the calls on it: ends, pauses, bytes; see session.h. */
 #include "session.h"
+#include "net/h2_mem.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -298,40 +299,9 @@ int vg_grpc_session_ping(struct vg_grpc_session *s)
 
 /* ---- birth and death ---- */
 
-/* As in h2.c: nghttp2 never sees an allocation fail. It is noted, the memory asked for once more,
- * and the connection closed when nghttp2 has returned. */
-static void *insist(struct vg_grpc_session *s, void *got, void *old, size_t n)
-{
-    if (VG_LIKELY(got))
-        return got;
-    s->is_out_of_memory = true;
-    got = realloc(old, n ? n : 1);
-    if (!got)
-        abort();
-    return got;
-}
-static void *mem_malloc(size_t n, void *arg)
-{
-    return insist(arg, vg_malloc(n), NULL, n);
-}
-static void *mem_calloc(size_t count, size_t n, void *arg)
-{
-    void *p = vg_calloc(count, n);
-    return p ? p : memset(insist(arg, NULL, NULL, count * n), 0, count * n);
-}
-static void *mem_realloc(void *p, size_t n, void *arg)
-{
-    return insist(arg, vg_realloc(p, n), p, n);
-}
-static void mem_free(void *p, void *arg)
-{
-    (void)arg;
-    vg_free(p);
-}
-
 static int h2_new(struct vg_grpc_session *s, const nghttp2_session_callbacks *cb)
 {
-    nghttp2_mem mem = {s, mem_malloc, mem_free, mem_calloc, mem_realloc};
+    nghttp2_mem mem = vg_h2_mem(&s->is_out_of_memory);
     nghttp2_option *o;
     if (nghttp2_option_new(&o) < 0)
         return -ENOMEM;

@@ -11,6 +11,7 @@
 
 #include "api_int.h"
 #include "base/alloc.h"
+#include "base/uuid.h"
 #include "claims.h"
 #include "respond_int.h"
 #include "server/schema/strconv.h"
@@ -113,17 +114,10 @@ struct vg_cache_port *vg_api_loop_port(struct vg_api_loop *l)
 
 const char *vg_api_audit_id(const struct vg_api_call *call, char room[VG_AUDIT_ID_SIZE])
 {
-    static const char hex[] = "0123456789abcdef";
-    char *p = room;
     if (call->has_given_id)
         return call->audit.given;
-    for (size_t i = 0; i < sizeof call->audit.uuid; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            *p++ = '-';
-        *p++ = hex[call->audit.uuid[i] >> 4];
-        *p++ = hex[call->audit.uuid[i] & 15];
-    }
-    *p = 0;
+    vg_uuid_write(call->audit.uuid, room);
+    room[VG_UUID_TEXT] = 0;
     return room;
 }
 

@@ -26,7 +26,7 @@
 struct claims {
     struct vg_claims cl; /* first */
     struct vg_change *c;
-    const struct vg_claim_ranges *ranges;
+    struct vg_claim_ranges *ranges;
 };
 
 static const struct vg_kind *address_kind(void)
@@ -269,7 +269,7 @@ static struct vg_slice port_key(uint32_t port, char room[64])
 
 static void hint_port(const struct claims *b, uint32_t port, bool is_taken)
 {
-    _Atomic uint64_t *word = (_Atomic uint64_t *)&b->ranges->taken[port / 64];
+    _Atomic uint64_t *word = &b->ranges->taken[port / 64];
     uint64_t bit = (uint64_t)1 << (port % 64);
     if (is_taken)
         atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
@@ -354,7 +354,7 @@ static const struct vg_claims_ops ops = {
 
 static struct claims claims_of(struct vg_change *c)
 {
-    const struct vg_claim_ranges *r = c->call->loop->api->ranges;
+    struct vg_claim_ranges *r = c->call->loop->api->ranges;
     return (struct claims){
         .cl = {.ops = &ops,
                .arena = &c->scratch,
@@ -456,7 +456,7 @@ int vg_claim_ranges_parse(const char *ips, const char *ports, struct vg_claim_ra
     int r = 0;
     for (int i = 0; r == 0 && (rest.n || i == 0); i++)
         r = read_range(vg_cut(&rest, ','), ret, reterr_status);
-    return r < 0 ? r : read_ports(ports ? ports : "30000-32767", ret, reterr_status);
+    return r < 0 ? r : read_ports(ports ? ports : VG_PORT_RANGE_DEFAULT, ret, reterr_status);
 }
 
 void vg_claim_ranges_of(const struct vg_api *api, const char *ret_ranges[2],

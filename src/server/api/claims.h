@@ -14,9 +14,8 @@
 #include "server/kinds/rules/ip.h"
 #include "write.h"
 
-#define VG_PORTS_FIRST_DEFAULT 30000u
-#define VG_PORTS_LAST_DEFAULT 32767u
 #define VG_IP_RANGE_DEFAULT "10.0.0.0/24"
+#define VG_PORT_RANGE_DEFAULT "30000-32767"
 
 /* What there is to be given. */
 struct vg_claim_ranges {

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/base64.h"
+#include "base/uuid.h"
 #include "claims.h"
 #include "respond.h"
 #include "server/kinds/rules/rules.h"
@@ -256,20 +257,13 @@ static int take_random(struct vg_api_loop *l, unsigned char b[16])
 
 int vg_stamp_uid(struct vg_change *c, struct vg_slice *ret)
 {
-    static const char hex[] = "0123456789abcdef";
     unsigned char b[16];
-    char text[36];
+    char text[VG_UUID_TEXT];
     int err = take_random(c->call->loop, b);
     if (err < 0)
         return err;
-    b[6] = (unsigned char)(0x40 | (b[6] & 0x0f)); /* version 4 */
-    b[8] = (unsigned char)(0x80 | (b[8] & 0x3f)); /* RFC 4122 */
-    for (size_t i = 0, at = 0; i < sizeof b; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            text[at++] = '-';
-        text[at++] = hex[b[i] >> 4];
-        text[at++] = hex[b[i] & 15];
-    }
+    vg_uuid_mark(b);
+    vg_uuid_write(b, text);
     return vg_arena_keep(&c->scratch, vg_slice(text, sizeof text), ret);
 }
 

@@ -6,10 +6,10 @@
  * here is read from the cache at a revision that is no older than our last delete, so an empty
  * namespace is empty. */
 #include <errno.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "control_int.h"
+#include "server/schema/gotime.h"
 #include "json/scan.h"
 
 /* While something is left: when to look again. */
@@ -160,10 +160,8 @@ static struct vg_slice since(struct emptying *m, const struct vg_json *old,
             continue;
         return vg_json_text(vg_json_get_str(o, "lastTransitionTime"));
     }
-    char *text = vg_arena_alloc(&m->arena, 32, 1);
-    time_t now = (time_t)(vg_clock_wall_ms(vg_loop_clock(m->c->loop)) / 1000);
-    struct tm tm;
-    size_t n = text ? strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm)) : 0;
+    char *text = vg_arena_alloc(&m->arena, VG_TIME_TEXT_MAX, 1);
+    size_t n = text ? vg_time_format(vg_clock_wall_ms(vg_loop_clock(m->c->loop)), text) : 0;
     return vg_slice(text, n);
 }
 

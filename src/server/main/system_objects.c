@@ -4,12 +4,13 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/rng.h"
+#include "base/uuid.h"
 #include "object/key.h"
 #include "object/seal.h"
 #include "server/kinds/kinds.h"
+#include "server/schema/gotime.h"
 
 static const char *const names[] = {"default", "kube-node-lease", "kube-public", "kube-system"};
 #define N_NAMES VG_ARRAY_LEN(names)
@@ -29,23 +30,20 @@ struct creations {
 static int write_namespace(struct vg_buf *out, const char *name, int64_t now_ms)
 {
     unsigned char u[16];
-    char when[32];
-    time_t now = (time_t)(now_ms / 1000);
-    struct tm tm;
+    char uid[VG_UUID_TEXT], when[VG_TIME_TEXT_MAX];
     int r = vg_random_bytes(u, sizeof u);
     if (r < 0)
         return r;
-    u[6] = (unsigned char)((u[6] & 0x0f) | 0x40);
-    u[8] = (unsigned char)((u[8] & 0x3f) | 0x80);
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+    vg_uuid_mark(u);
+    vg_uuid_write(u, uid);
+    int n = (int)vg_time_format(now_ms, when);
     return vg_buf_printf(
         out,
-        "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"uid\":\""
-        "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x\","
-        "\"creationTimestamp\":\"%s\",\"labels\":{\"kubernetes.io/metadata.name\":\"%s\"}},"
+        "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"uid\":\"%.*"
+        "s\","
+        "\"creationTimestamp\":\"%.*s\",\"labels\":{\"kubernetes.io/metadata.name\":\"%s\"}},"
         "\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":\"Active\"}}",
-        name, u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
-        u[13], u[14], u[15], when, name);
+        name, (int)sizeof uid, uid, n, when, name);
 }
 
 static int make_record(const char *name, int64_t now_ms, struct vg_rec **ret_rec,

@@ -18,9 +18,9 @@
 struct claiming {
     struct vg_claims *cl;
     struct vg_check *c;
-    struct vg_json *obj, *spec; /* NULL: it is going */
-    const struct vg_json *old;  /* its spec; NULL: it is new */
-    struct vg_at at;            /* of spec */
+    struct vg_json *spec;      /* NULL: it is going */
+    const struct vg_json *old; /* its spec; NULL: it is new */
+    struct vg_at at;           /* of spec */
     int err;
 };
 
@@ -515,7 +515,7 @@ static void claim_all(struct claiming *k)
 int vg_service_claim(struct vg_claims *cl, struct vg_check *c, struct vg_json *obj,
                      const struct vg_json *old)
 {
-    struct claiming k = {.cl = cl, .c = c, .obj = obj, .old = get(old, "spec")};
+    struct claiming k = {.cl = cl, .c = c, .old = get(old, "spec")};
     struct vg_at root;
     if (!obj) {
         give_ips(&k, 0);
