@@ -8,11 +8,14 @@
  *   P2 the alarm never rings early: libuv counts whole milliseconds of the same clock, so the alarm
  *      is the first whole millisecond that is not before the timer.
  *   P3 who wakes sets `woken` and then looks at `sleeping`; who sleeps sets `sleeping` and then
- * looks at `woken`: one of them sees the other, so no wake is slept through. */
+ * looks at `woken`: one of them sees the other, so no wake is slept through.
+ *   P4 a sender counts itself in `posting` before its mail can be seen and leaves as the last thing
+ *      it does to the loop: who was answered may free the loop, which waits for the count. */
 #include "loop.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -21,7 +24,6 @@
 #include "timer_int.h"
 
 struct vg_loop {
-    uv_loop_t uv;
     int wake_fd;      /* mail came, the fake clock moved, or stop */
     uv_poll_t wake;   /* of wake_fd */
     uv_timer_t alarm; /* the earliest of our timers (P1) */
@@ -34,9 +36,11 @@ struct vg_loop {
     _Atomic bool stopping;
     _Atomic bool woken, sleeping; /* P3 */
     _Atomic bool polling;         /* libuv runs */
+    _Atomic unsigned posting;     /* P4 */
     bool started;
     _Atomic bool turning; /* a turn is under way; turns do not nest */
     bool ran;             /* mail or a timer ran in this turn */
+    uv_loop_t uv;         /* last, for it is long: what threads share lies together */
 };
 
 static _Thread_local char thread_mark; /* its address names the thread */
@@ -171,6 +175,8 @@ void vg_loop_free(struct vg_loop *loop)
     if (!loop)
         return;
     assert(!loop->started && !loop->turning);
+    while (atomic_load(&loop->posting) > 0)
+        sched_yield();
     vg_clock_off_advance(loop->clock, wake_loop, loop);
     uv_close((uv_handle_t *)&loop->wake, NULL);
     uv_close((uv_handle_t *)&loop->alarm, NULL);
@@ -266,7 +272,9 @@ void vg_loop_turn_until(struct vg_loop *loop, const bool *flag)
 
 void vg_loop_post(struct vg_loop *loop, struct vg_mail *mail)
 {
+    atomic_fetch_add(&loop->posting, 1);
     int r = vg_mailbox_post(&loop->box, mail);
+    atomic_fetch_sub(&loop->posting, 1);
     assert(r == 0); /* unbounded */
     (void)r;
 }

@@ -27,7 +27,7 @@ struct vg_timer {
 VG_CHECK int vg_loop_new(const struct vg_clock *clock, struct vg_loop **ret_loop);
 /* Not while it runs, and with every handle that others put on it closed (a close just before is
  * fine: its callback runs here). Mail that was never run is dropped and armed timers never fire.
- * Senders end first: vg_loop_post must have returned, which its mail having run does not prove. */
+ * A sender whose mail has run may still be on its way out of vg_loop_post: that is waited for. */
 void vg_loop_free(struct vg_loop *loop);
 static inline void vg_loop_freep(struct vg_loop **loop)
 {

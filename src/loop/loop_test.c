@@ -276,6 +276,30 @@ static void mail_from_another_thread_ends_the_sleep(void **state)
     }
 }
 
+/* Who has its answer ends: the sender may not have come back from its post yet. */
+static void answer_or_take_and_free(unsigned index, void *arg)
+{
+    struct letter *l = arg;
+    if (index) {
+        vg_loop_post(l->loop, &l->mail);
+        return;
+    }
+    while (!l->done)
+        vg_loop_turn(l->loop, false); /* awake: the sender needs no system call to be seen */
+    vg_loop_free(l->loop);
+}
+
+static void a_loop_may_be_freed_once_its_mail_has_run(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 500; i++) {
+        struct vg_loop *loop = NULL;
+        assert_int_equal(vg_loop_new(vg_clock_system(), &loop), 0);
+        struct letter l = letter(loop, NULL, 'a');
+        vg_test_threads(2, answer_or_take_and_free, &l);
+    }
+}
+
 /* threads */
 
 struct question {
@@ -567,6 +591,7 @@ int main(void)
         ON_LOOP(mail_posted_before_the_stop_runs_and_a_loop_starts_again),
         ON_LOOP(loops_that_post_to_each_other_lose_nothing),
         ON_LOOP(moving_the_fake_clock_wakes_a_loop_that_sleeps),
+        cmocka_unit_test(a_loop_may_be_freed_once_its_mail_has_run),
         cmocka_unit_test(loops_come_and_go_while_the_fake_clock_moves),
         cmocka_unit_test(a_failed_allocation_fails_new_and_leaks_nothing),
         cmocka_unit_test(without_descriptors_new_fails),
