@@ -206,11 +206,20 @@ static bool all_have_finished(const struct vg_http_server *s)
     return true;
 }
 
+/* Another loop has accepted for this one, which has not looked yet. */
+static bool has_arrivals(struct vg_http_server *s)
+{
+    vg_mutex_lock(&s->shared->mu);
+    bool is_called = s->is_called;
+    vg_mutex_unlock(&s->shared->mu);
+    return is_called;
+}
+
 static void on_turn_end(uv_prepare_t *handle)
 {
     struct vg_http_server *s = VG_CONTAINER_OF(handle, struct vg_http_server, turn_end);
     vg_conn_flush_dirty(s);
-    if (!s->drained || s->n_exchanges || !all_have_finished(s))
+    if (!s->drained || s->n_exchanges || !all_have_finished(s) || has_arrivals(s))
         return;
     void (*drained)(void *arg) = s->drained;
     s->drained = NULL;

@@ -531,38 +531,71 @@ static void a_burst_of_connections_is_shared_by_the_loops(void **state)
     vg_listener_free(l);
 }
 
-/* Two loops turned by hand: one accepts for the other, which is closed before it looks. */
-static void what_was_handed_to_a_server_that_closes_is_closed(void **state)
+/* Two loops turned by hand: the test's server accepts two connections, of which the other server
+ * has been handed one that it has not looked at. */
+struct handed {
+    struct vg_listener *l;
+    struct vg_loop *loop;
+    struct vg_http_server *other;
+    int fds[2];
+};
+
+static void hand_over_one(struct net_test *t, struct handed *h)
 {
-    struct net_test *t = *state;
-    struct vg_listener *l = NULL;
-    struct vg_loop *loop = NULL;
-    struct vg_http_server *other = NULL;
-    assert_int_equal(vg_listener_open("127.0.0.1", 0, &l, NULL), 0);
-    assert_int_equal(vg_http_server_listen(t->server, l, NULL), 0);
-    assert_int_equal(vg_loop_new(vg_clock_system(), &loop), 0);
-    assert_int_equal(vg_http_server_new(t->shared, loop, &other), 0);
-    assert_int_equal(vg_http_server_listen(other, l, NULL), 0);
-    int fds[] = {connect_to(vg_listener_port(l)), connect_to(vg_listener_port(l))};
-    while (vg_http_server_connections(t->server) < 1)
-        vg_loop_turn(t->loop, true);
+    assert_int_equal(vg_listener_open("127.0.0.1", 0, &h->l, NULL), 0);
+    assert_int_equal(vg_http_server_listen(t->server, h->l, NULL), 0);
+    assert_int_equal(vg_loop_new(vg_clock_system(), &h->loop), 0);
+    assert_int_equal(vg_http_server_new(t->shared, h->loop, &h->other), 0);
+    assert_int_equal(vg_http_server_listen(h->other, h->l, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        h->fds[i] = connect_to(vg_listener_port(h->l));
+        say(h->fds[i], "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
     struct vg_http_stats stats;
     do {
         vg_loop_turn(t->loop, false);
         vg_http_stats(t->shared, &stats);
     } while (stats.open < 2);
     assert_int_equal(vg_http_server_connections(t->server), 1);
-    assert_int_equal(vg_http_server_connections(other), 0);
-    vg_http_server_free(other);
-    vg_loop_turn(loop, false);
-    vg_loop_free(loop);
+    assert_int_equal(vg_http_server_connections(h->other), 0);
+}
+
+static void end_handed(struct net_test *t, struct handed *h)
+{
+    vg_http_server_free(h->other);
+    vg_loop_turn(h->loop, false);
+    vg_loop_free(h->loop);
+    struct vg_http_stats stats;
     vg_http_stats(t->shared, &stats);
     assert_int_equal(stats.open, 1);
-    close(fds[0]);
-    close(fds[1]);
+    close(h->fds[0]);
+    close(h->fds[1]);
     vg_http_server_free(t->server);
     assert_int_equal(vg_http_server_new(t->shared, t->loop, &t->server), 0);
-    vg_listener_free(l);
+    vg_listener_free(h->l);
+}
+
+static void what_was_handed_to_a_server_that_closes_is_closed(void **state)
+{
+    struct handed h = {0};
+    hand_over_one(*state, &h);
+    end_handed(*state, &h);
+}
+
+static void draining_answers_what_was_handed_over_before(void **state)
+{
+    struct handed h = {0};
+    bool is_over = false;
+    hand_over_one(*state, &h);
+    vg_http_server_drain(h.other, set_over, &is_over);
+    vg_loop_turn(h.loop, false);
+    assert_false(is_over);
+    while (!is_over)
+        vg_loop_turn(h.loop, true);
+    char got[256];
+    ssize_t n = recv(h.fds[1], got, sizeof got, MSG_DONTWAIT);
+    assert_true(n > 0 && memmem(got, (size_t)n, "401 ", 4)); /* the second was handed over */
+    end_handed(*state, &h);
 }
 
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -587,6 +620,7 @@ int main(void)
         cmocka_unit_test(several_loops_share_a_listener),
         cmocka_unit_test(a_burst_of_connections_is_shared_by_the_loops),
         T(what_was_handed_to_a_server_that_closes_is_closed),
+        T(draining_answers_what_was_handed_over_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
