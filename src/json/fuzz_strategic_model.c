@@ -94,7 +94,7 @@ static void make_document(struct world *w)
     write_scalars(&w->doc, "s", &w->set);
     must(vg_buf_printf(&w->doc, ",\"m\":{\"always\":0") == 0);
     for (unsigned k = 0; k < KEYS; k++) {
-        w->member[k] = next(w) % 3 - 1;
+        w->member[k] = (int)(next(w) % 3) - 1;
         if (w->member[k] != GONE)
             must(vg_buf_printf(&w->doc, ",\"%u\":%d", k, w->member[k]) == 0);
     }
