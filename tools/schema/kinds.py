@@ -19,8 +19,9 @@ NAME_RULES = {'subdomain': 'SUBDOMAIN', 'label': 'LABEL', 'label-1035': 'LABEL_1
               'path-segment': 'PATH_SEGMENT', 'any': 'ANY'}
 REFUSALS = {'not-supported': 'NOT_SUPPORTED', 'not-known': 'NOT_KNOWN',
             'not-supported-for': 'NOT_SUPPORTED_FOR', 'not-supported-kind': 'NOT_SUPPORTED_KIND'}
-SERVED_SUBS = {'status': 'STATUS', 'scale': 'SCALE', 'binding': 'BINDING', 'finalize': 'FINALIZE',
-               'eviction': 'EVICTION'}
+SUBS = {'status': 'STATUS', 'scale': 'SCALE', 'binding': 'BINDING', 'finalize': 'FINALIZE', 'eviction': 'EVICTION',
+        'ephemeralcontainers': 'PART', 'resize': 'PART', 'approval': 'PART', 'token': 'TOKEN',
+        'log': 'CONNECT', 'exec': 'CONNECT', 'attach': 'CONNECT', 'portforward': 'CONNECT', 'proxy': 'CONNECT'}
 FIELDS_MAX, PATH_MAX = 32, 8  # VG_OBJ_FIELDS_MAX, VG_OBJ_PATH_MAX
 
 
@@ -29,7 +30,7 @@ class Sub:
         self.name, self.verbs = name, verbs
         home, _, self.kind = kind.rpartition('.') if '/' in kind else (None, None, kind)
         self.group, self.version = home.split('/') if home else (None, None)
-        self.type = SERVED_SUBS.get(name, 'UNSERVED')
+        self.type = SUBS.get(name)
 
 
 class Selectable:
@@ -151,6 +152,8 @@ class Kind:
         """sub NAME [GROUP/VERSION.]KIND VERBS"""
         if len(words) < 3:
             raise Wrong(f'{where}: want sub NAME KIND VERBS')
+        if words[0] not in SUBS:
+            raise Wrong(f'{where}: there is no subresource "{words[0]}"')
         self.subs.append(Sub(words[0], words[1], self.checked_verbs(where, words[2:])))
 
     def on_scale(self, where, words, _):

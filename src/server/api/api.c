@@ -296,18 +296,6 @@ static void choose_look(struct vg_api_call *call)
         call->ask->media = (struct vg_media){.type = VG_MEDIA_JSON, .is_pretty = true};
 }
 
-/* Discovery lists them, because clients look for them there. */
-static void refuse_unserved(struct vg_api_call *call)
-{
-    struct vg_api_status status;
-    vg_status_method(&status);
-    if (vg_arena_printf(&call->ask->arena, &status.message, "vigil does not serve %s/%s yet",
-                        vg_kind_qualified(call->ask->target->kind),
-                        call->ask->target->sub->name) < 0)
-        vg_status_no_memory(&status);
-    vg_respond_status(call, &status);
-}
-
 void vg_api_serve(struct vg_api_call *call)
 {
     struct vg_api_status status;
@@ -326,8 +314,8 @@ void vg_api_serve(struct vg_api_call *call)
         vg_api_discover(call);
         return;
     }
-    if (call->ask->target->sub && call->ask->target->sub->type == VG_SUB_UNSERVED) {
-        refuse_unserved(call);
+    if (call->ask->target->sub && call->ask->target->sub->type == VG_SUB_CONNECT) {
+        vg_api_connect(call);
         return;
     }
     if (call->ask->target->kind->deprecation)

@@ -83,6 +83,8 @@ void vg_api_update(struct vg_api_call *call);
 void vg_api_patch(struct vg_api_call *call);
 void vg_api_delete(struct vg_api_call *call);
 void vg_api_deletecollection(struct vg_api_call *call);
+/* Every verb of a subresource that a node would answer (connect.c). */
+void vg_api_connect(struct vg_api_call *call);
 /* Of kinds that are not stored: POST of a review (review.c; false: it is none), and components of
  * the control plane (component.c). */
 bool vg_api_review(struct vg_api_call *call);

@@ -5,6 +5,7 @@
 #include "managed.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "base/utf8.h"
 #include "server/fields/managers.h"
@@ -54,12 +55,50 @@ static const char *const bare_status[] = {"APIService",
                                           "VolumeAttachment",
                                           NULL};
 
+/* Subresources that write some members of a pod's spec and leave all others alone, metadata and
+ * status too: these members, and what follows from the table of the type. */
+#define MEMBERS_MAX 96u
+static struct narrow {
+    const char *sub;
+    const char *taken[3];
+    struct vg_fields_path without[MEMBERS_MAX];
+} narrows[] = {
+    {.sub = "ephemeralcontainers", .taken = {"ephemeralContainers", NULL}},
+    {.sub = "resize", .taken = {"containers", "initContainers", NULL}},
+};
+
 static bool is_among(const char *name, const char *const *names)
 {
     for (; *names; names++)
         if (strcmp(name, *names) == 0)
             return true;
     return false;
+}
+
+static void fill_narrows(void)
+{
+    const struct vg_schema_type *spec =
+        vg_schema_find(VG_SLICE_LIT(""), VG_SLICE_LIT("v1"), VG_SLICE_LIT("PodSpec"));
+    for (size_t i = 0; spec && i < VG_ARRAY_LEN(narrows); i++) {
+        struct narrow *x = &narrows[i];
+        size_t n = 0;
+        x->without[n++] = (struct vg_fields_path){"metadata", NULL};
+        x->without[n++] = (struct vg_fields_path){"status", NULL};
+        assert(spec->n + n < MEMBERS_MAX);
+        for (size_t k = 0; k < spec->n && n < MEMBERS_MAX - 1; k++)
+            if (!is_among(spec->fields[k].name, x->taken))
+                x->without[n++] = (struct vg_fields_path){"spec", spec->fields[k].name};
+    }
+}
+
+static const struct vg_fields_path *narrow_of(const struct vg_kind_sub *sub)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, fill_narrows);
+    for (size_t i = 0; i < VG_ARRAY_LEN(narrows); i++)
+        if (strcmp(sub->name, narrows[i].sub) == 0)
+            return narrows[i].without;
+    return NULL;
 }
 
 const struct vg_fields_path *vg_managed_left_alone(const struct vg_kind *kind,
@@ -69,6 +108,8 @@ const struct vg_fields_path *vg_managed_left_alone(const struct vg_kind *kind,
         if (strcmp(kind->kind, exceptions[i].kind) == 0 &&
             strcmp(sub ? sub->name : "", exceptions[i].sub) == 0)
             return exceptions[i].without;
+    if (sub && sub->type == VG_SUB_PART && strcmp(kind->kind, "Pod") == 0 && narrow_of(sub))
+        return narrow_of(sub);
     if (sub && sub->type == VG_SUB_STATUS)
         return is_among(kind->kind, bare_status) ? of_spec_and_meta : of_spec;
     if (strcmp(kind->kind, "CertificateSigningRequest") == 0)

@@ -391,7 +391,7 @@ void vg_openapi_put_paths(struct vg_openapi_writer *w, const struct vg_kind *kin
         vg_openapi_end_object(w);
     }
     for (size_t i = 0; i < kind->n_subs; i++)
-        if (kind->subs[i].type != VG_SUB_UNSERVED)
+        if (kind->subs[i].type != VG_SUB_CONNECT)
             put_sub(w, kind, &kind->subs[i], ns, scope);
     if (is_namespaced && kind->verbs & VG_VERB_LIST) {
         begin_path(w, kind, "", "");

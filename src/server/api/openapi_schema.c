@@ -93,7 +93,7 @@ static void mark_subs(struct vg_openapi_writer *w, const struct vg_kind *kind)
         struct vg_kind of = vg_openapi_sub_kind(kind, &kind->subs[i]);
         const struct vg_schema_type *type =
             vg_schema_find(vg_slice_str(of.group), vg_slice_str(of.version), vg_slice_str(of.kind));
-        if (type && kind->subs[i].type != VG_SUB_UNSERVED)
+        if (type && kind->subs[i].type != VG_SUB_CONNECT)
             mark(w, type);
     }
 }

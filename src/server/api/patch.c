@@ -433,10 +433,6 @@ void vg_api_patch(struct vg_api_call *call)
 {
     const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
-    if (t->sub && t->sub->type != VG_SUB_STATUS && t->sub->type != VG_SUB_SCALE) {
-        vg_api_refuse_sub(call);
-        return;
-    }
     if (is_apply(call)) {
         vg_api_apply(call);
         return;

@@ -93,6 +93,14 @@ static bool is_of_status(const struct vg_change *c)
     return sub && sub->type == VG_SUB_STATUS;
 }
 
+static const struct vg_rules *rules_of(const struct vg_change *c);
+
+const struct vg_rules_part *vg_change_part(const struct vg_change *c)
+{
+    const struct vg_kind_sub *sub = c->call->ask->target->sub;
+    return sub && sub->type == VG_SUB_PART ? vg_rules_part(rules_of(c), sub->name) : NULL;
+}
+
 /* Members that are as they were become the old ones, so that whoever compares again sees it at
  * once. */
 static int share_equals(struct vg_json *root, const struct vg_json *old)
@@ -157,12 +165,23 @@ static int manage(struct vg_change *c, struct vg_json *own, const struct vg_body
     return err < 0 ? err : vg_change_manage(c, &plain, given, old, &m->managed);
 }
 
+/* The part that stands alone, in what is stored: arranged again, as whoever compares expects it. */
+static int take_part(struct vg_change *c, const struct vg_rules_part *part, struct vg_json *own,
+                     const struct vg_json *old)
+{
+    struct vg_json taken = *own;
+    int err = part->prepare(&c->scratch, &taken, old);
+    return err < 0 ? err : vg_schema_arrange(&c->scratch, stored_type(c), &taken, own);
+}
+
 int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg_body *given,
                       const struct vg_body *was, struct vg_meta *m)
 {
     const struct vg_json *old = was ? was->root : NULL;
     const struct vg_rules *rules = rules_of(c);
+    const struct vg_rules_part *part = vg_change_part(c);
     vg_rules_prepare_fn *prepare = !rules            ? NULL
+                                   : part            ? part->prepare
                                    : is_of_status(c) ? rules->prepare_status
                                                      : rules->prepare;
     /* Arranged it shares no list or object with the body, which must stay as it is, and can be
@@ -170,10 +189,14 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
     struct vg_json own;
     c->given = *root;
     int err = vg_schema_arrange(&c->scratch, stored_type(c), root, &own);
+    if (err == 0 && part && part->is_alone)
+        err = take_part(c, part, &own, old);
     if (err == 0 && old)
         err = share_equals(&own, old);
     if (err == 0)
         err = manage(c, &own, given, was, m);
+    if (err == 0 && part && part->is_alone)
+        prepare = vg_prepare_meta;
     if (err == 0 && prepare && rules->ignores_meta)
         err = prepare(&c->scratch, &own, old);
     else if (err == 0 && prepare)
@@ -194,10 +217,13 @@ static void warn(void *arg, const char *text)
 }
 
 static void check_update(struct vg_check *c, const struct vg_at *obj, const struct vg_rules *rules,
-                         const struct vg_json *old)
+                         const struct vg_rules_part *part, const struct vg_json *old)
 {
     size_t before = c->errors->n;
-    rules->check_update(c, obj, old);
+    if (part)
+        part->check(c, obj, old);
+    else
+        rules->check_update(c, obj, old);
     if (c->errors->n > before)
         vg_rules_forgive(c, before, rules, old);
 }
@@ -208,6 +234,7 @@ void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struc
     const struct vg_rules *rules = rules_of(c);
     struct vg_check check = {
         .errors = e, .arena = e->arena, .warn = warn, .warn_arg = c, .given = &c->given};
+    const struct vg_rules_part *part = vg_change_part(c);
     struct vg_at at = vg_at_root(root);
     if (!old && rules && rules->check)
         rules->check(&check, &at);
@@ -219,8 +246,8 @@ void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struc
     if (old && is_of_status(c) && rules->check_status)
         rules->check_status(&check, &at, old);
     else if (old && !is_of_status(c) && rules->check_update)
-        check_update(&check, &at, rules, old);
-    if (e->n == 0 && !is_of_status(c) && rules->warn)
+        check_update(&check, &at, rules, part, old);
+    if (e->n == 0 && !is_of_status(c) && !part && rules->warn)
         rules->warn(&check, &at, old);
     else if (e->n == 0 && is_of_status(c) && rules->warn_status)
         rules->warn_status(&check, &at, old);

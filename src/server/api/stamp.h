@@ -4,11 +4,15 @@
 
 #include "write.h"
 
+struct vg_rules_part;
+
 /* FAIL for good, by the table of errors. */
 enum vg_verdict vg_change_refuse(struct vg_change *c, int err);
 /* FAIL with a 422 about the kind. */
 enum vg_verdict vg_change_invalid(struct vg_change *c, struct vg_slice name,
                                   const struct vg_field_errors *e);
+/* Which part of an object is written; NULL: none of those that rules know. */
+const struct vg_rules_part *vg_change_part(const struct vg_change *c);
 /* Arrange the object, note in m->managed who set what of it, and let the kind's rules set what they
  * want in it and in *m; given: as the client sent it; old: what is stored, or NULL. root is a top
  * copy. -ENOMEM. */

@@ -9,6 +9,7 @@
 
 #include "claims.h"
 #include "server/fields/managers.h"
+#include "server/kinds/rules/rules.h"
 #include "server/schema/strconv.h"
 #include "status_int.h"
 #include "json/equal.h"
@@ -79,7 +80,7 @@ static int check_uid(struct vg_change *c, struct vg_slice wanted, struct vg_slic
 static enum vg_sub_type mode_of(const struct vg_change *c)
 {
     const struct vg_kind_sub *sub = c->call->ask->target->sub;
-    return sub ? sub->type : VG_SUB_UNSERVED;
+    return sub ? sub->type : VG_SUB_NONE;
 }
 
 /* What this finds is told twice, as there: by every update and by the kind's own check. */
@@ -125,6 +126,8 @@ static int merge(struct vg_change *c, const struct vg_body *next, const struct v
     bool is_status = mode_of(c) == VG_SUB_STATUS, is_finalize = mode_of(c) == VG_SUB_FINALIZE;
     const struct vg_json *status = vg_json_get_str(is_status ? next->root : cur->root, "status");
     int err = vg_json_top_copy(a, is_status ? cur->root : next->root, ret_root);
+    if (mode_of(c) == VG_SUB_PART) /* the kind's rules say what is taken of it */
+        return err;
     if (err == 0 && !is_status && vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC)) {
         const struct vg_json *spec = vg_json_get_str(is_finalize ? next->root : cur->root, "spec");
         const struct vg_json *finalizers = vg_json_get_str(spec, "finalizers");
@@ -152,6 +155,16 @@ static void keep_meta(struct vg_meta *m, const struct vg_meta *old)
         m->has_grace = true;
         m->grace_s = old->grace_s;
     }
+}
+
+/* A write of a part that stands alone says nothing about metadata. */
+static void keep_all_meta(struct vg_meta *m, const struct vg_meta *old)
+{
+    m->deleted = old->deleted;
+    m->labels = old->labels;
+    m->annotations = old->annotations;
+    m->finalizers = old->finalizers;
+    m->owners = old->owners;
 }
 
 static bool differs(const struct vg_json *a, const struct vg_json *b)
@@ -237,6 +250,9 @@ enum vg_verdict vg_update_apply(struct vg_update *w, const struct vg_body *next,
     if (vg_update_check_rev(c, next->meta.rev) < 0)
         return VG_CHANGE_FAIL;
     keep_meta(&m, &cur->meta);
+    const struct vg_rules_part *part = vg_change_part(c);
+    if (part && part->is_alone)
+        keep_all_meta(&m, &cur->meta);
     int err = merge(c, next, cur, &m, &root);
     if (err == 0)
         err = vg_change_prepare(c, &root, next, cur, &m);
@@ -353,10 +369,6 @@ void vg_api_update(struct vg_api_call *call)
     const struct vg_target *t = call->ask->target;
     if (t->sub && t->sub->type == VG_SUB_SCALE) {
         vg_api_update_scale(call);
-        return;
-    }
-    if (t->sub && t->sub->type != VG_SUB_STATUS && t->sub->type != VG_SUB_FINALIZE) {
-        vg_api_refuse_sub(call);
         return;
     }
     struct vg_update *w = vg_update_new(call);

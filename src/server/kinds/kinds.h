@@ -61,13 +61,15 @@ enum vg_kind_name_rule {
 };
 
 enum vg_sub_type {
+    VG_SUB_NONE, /* the object itself */
     VG_SUB_STATUS,
     VG_SUB_SCALE,
     VG_SUB_BINDING,
     VG_SUB_FINALIZE,
     VG_SUB_EVICTION,
-    /* Listed in discovery, answered with a clear refusal until they are built. */
-    VG_SUB_UNSERVED,
+    VG_SUB_PART,    /* another part of the object, which its rules know (rules.h) */
+    VG_SUB_TOKEN,   /* of a service account */
+    VG_SUB_CONNECT, /* goes on to a node: log, exec, proxy */
 };
 
 struct vg_kind_sub {

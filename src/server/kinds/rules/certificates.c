@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/base64.h"
+#include "defaults.h"
 #include "names.h"
 #include "rules.h"
 #include "json/equal.h"
@@ -20,6 +21,98 @@ static int prepare(struct vg_arena *a, struct vg_json *obj, const struct vg_json
     }
     const struct vg_json *was = vg_json_get_str(old, "spec");
     return was ? vg_json_object_set(a, obj, VG_SLICE_LIT("spec"), *was) : 0;
+}
+
+static struct vg_slice text_of(const struct vg_json *condition, const char *name)
+{
+    return vg_json_text(vg_json_get_str(condition, name));
+}
+
+/* When a condition came to be what it is: as it is stored, else now. */
+static int date(struct vg_arena *a, struct vg_json *condition, const struct vg_json *were)
+{
+    int err = 0;
+    if (text_of(condition, "lastUpdateTime").n == 0)
+        err = vg_default_now(a, condition, "lastUpdateTime");
+    if (err < 0 || text_of(condition, "lastTransitionTime").n)
+        return err;
+    if (were)
+        VG_JSON_FOREACH_ITEM (it, were) {
+            const struct vg_json *since = vg_json_get_str(it, "lastTransitionTime");
+            if (vg_json_text(since).n &&
+                vg_slice_eq(text_of(it, "type"), text_of(condition, "type")) &&
+                vg_slice_eq(text_of(it, "status"), text_of(condition, "status")))
+                return vg_json_object_set(a, condition, VG_SLICE_LIT("lastTransitionTime"), *since);
+        }
+    return vg_default_now(a, condition, "lastTransitionTime");
+}
+
+static int date_all(struct vg_arena *a, struct vg_json *conditions, const struct vg_json *were)
+{
+    int err = 0;
+    if (conditions)
+        VG_JSON_FOREACH_ITEM (it, conditions)
+            if (err == 0)
+                err = date(a, it, were);
+    return err;
+}
+
+static size_t count_of(const struct vg_json *conditions, const char *type)
+{
+    size_t n = 0;
+    if (conditions)
+        VG_JSON_FOREACH_ITEM (it, conditions)
+            n += vg_slice_eq(text_of(it, "type"), vg_slice_str(type));
+    return n;
+}
+
+/* What was decided is not the status's writer's to say: it stays, unless there is more or less of
+ * it, which is refused. */
+static int keep_decided(struct vg_arena *a, struct vg_json *conditions, const struct vg_json *were,
+                        const char *type)
+{
+    uint32_t i = 0;
+    int err = 0;
+    if (!conditions || !were || count_of(conditions, type) != count_of(were, type))
+        return 0;
+    VG_JSON_FOREACH_ITEM (it, conditions) {
+        if (!vg_slice_eq(text_of(it, "type"), vg_slice_str(type)))
+            continue;
+        while (!vg_slice_eq(text_of(&were->items[i], "type"), vg_slice_str(type)))
+            i++;
+        if (err == 0)
+            err = vg_json_clone(a, &were->items[i++], it);
+    }
+    return err;
+}
+
+static int prepare_status(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
+{
+    struct vg_json *conditions = vg_json_get_str(vg_json_get_str(obj, "status"), "conditions");
+    const struct vg_json *were = vg_json_at_path(old, "status.conditions");
+    int err = keep_decided(a, conditions, were, "Approved");
+    if (err == 0)
+        err = keep_decided(a, conditions, were, "Denied");
+    return err < 0 ? err : date_all(a, conditions, were);
+}
+
+/* Of what was sent, the conditions alone. */
+static int prepare_approval(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old)
+{
+    const struct vg_json *spec = vg_json_get_str(old, "spec");
+    const struct vg_json *was = vg_json_get_str(old, "status");
+    struct vg_json *conditions = vg_json_get_str(vg_json_get_str(obj, "status"), "conditions");
+    struct vg_json status = vg_json_object();
+    int err = date_all(a, conditions, vg_json_get_str(was, "conditions"));
+    if (err == 0 && was)
+        err = vg_json_clone(a, was, &status);
+    if (err == 0 && conditions)
+        err = vg_json_object_set(a, &status, VG_SLICE_LIT("conditions"), *conditions);
+    else if (err == 0)
+        (void)vg_json_object_remove(&status, VG_SLICE_LIT("conditions"));
+    if (err == 0)
+        err = vg_json_object_set(a, obj, VG_SLICE_LIT("status"), status);
+    return err < 0 || !spec ? err : vg_json_object_set(a, obj, VG_SLICE_LIT("spec"), *spec);
 }
 
 /* ---- the request ---- */
@@ -169,15 +262,6 @@ static void check_conditions(struct vg_check *c, const struct vg_at *list)
     }
 }
 
-static size_t count_of(const struct vg_json *conditions, const char *type)
-{
-    size_t n = 0;
-    if (conditions)
-        VG_JSON_FOREACH_ITEM (it, conditions)
-            n += vg_slice_eq(vg_json_text(vg_json_get_str(it, "type")), vg_slice_str(type));
-    return n;
-}
-
 static void check_request(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at spec = vg_at(obj, "spec"), status = vg_at(obj, "status");
@@ -197,9 +281,10 @@ static void check_request(struct vg_check *c, const struct vg_at *obj)
                      "must contain at least one CERTIFICATE PEM block");
 }
 
-/* What was decided stays decided. The certificate is set once, by a write of the status. */
+/* What was decided stays decided. An approval decides; the certificate is set once, by a write of
+ * the status. */
 static void check_change(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old,
-                         bool may_certify)
+                         bool may_certify, bool may_decide)
 {
     static const char *const final[] = {"Approved", "Denied", "Failed"};
     struct vg_at status = vg_at(obj, "status"), conditions = vg_at(&status, "conditions");
@@ -211,7 +296,7 @@ static void check_change(struct vg_check *c, const struct vg_at *obj, const stru
         if (count_of(conditions.v, final[i]) < count_of(were, final[i]))
             vg_forbidden(c, &conditions, "updates may not remove a condition of type \"%s\"",
                          final[i]);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2 && !may_decide; i++)
         if (count_of(conditions.v, final[i]) > count_of(were, final[i]))
             vg_forbidden(c, &conditions, "updates may not add a condition of type \"%s\"",
                          final[i]);
@@ -225,13 +310,23 @@ static void check_change(struct vg_check *c, const struct vg_at *obj, const stru
 
 static void check_update(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
 {
-    check_change(c, obj, old, false);
+    check_change(c, obj, old, false, false);
 }
 
 static void check_status(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
 {
-    check_change(c, obj, old, true);
+    check_change(c, obj, old, true, false);
 }
+
+static void check_approval(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old)
+{
+    check_change(c, obj, old, false, true);
+}
+
+static const struct vg_rules_part parts[] = {
+    {.sub = "approval", .prepare = prepare_approval, .check = check_approval},
+    {.sub = NULL},
+};
 
 /* The requester is who asks, whoever the body says. */
 static int sign(struct vg_arena *a, struct vg_json *obj, const struct vg_rules_user *user)
@@ -255,6 +350,8 @@ const struct vg_rules vg_rules_certificate_signing_request = {
     .group = "certificates.k8s.io",
     .kind = "CertificateSigningRequest",
     .prepare = prepare,
+    .prepare_status = prepare_status,
+    .parts = parts,
     .sign = sign,
     .check = check_request,
     .check_update = check_update,

@@ -110,8 +110,21 @@ static void check_new(struct vg_check *c, const struct vg_at *obj)
     vg_pod_check_annotated_profiles(&p, vg_json_at_path(obj->v, "metadata.annotations"));
 }
 
+static const struct vg_rules_part parts[] = {
+    {.sub = "ephemeralcontainers",
+     .is_alone = true,
+     .prepare = vg_pod_prepare_ephemeral,
+     .check = vg_pod_check_ephemeral},
+    {.sub = "resize",
+     .is_alone = true,
+     .prepare = vg_pod_prepare_resize,
+     .check = vg_pod_check_resize},
+    {.sub = NULL},
+};
+
 const struct vg_rules vg_rules_pod = {.group = "",
                                       .kind = "Pod",
+                                      .parts = parts,
                                       .prepare = vg_pod_prepare,
                                       .prepare_status = vg_pod_prepare_status,
                                       .check = check_new,

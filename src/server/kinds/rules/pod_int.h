@@ -80,14 +80,23 @@ void vg_pod_check_annotations(struct vg_pod *p, const struct vg_at *annotations)
 void vg_pod_check_annotated_profiles(struct vg_pod *p, const struct vg_json *annotations);
 /* pod.c: metadata and spec, at a create as at an update. */
 void vg_pod_check_all(struct vg_check *c, const struct vg_at *obj);
+/* pod_parts.c: writes of subresources. */
+int vg_pod_prepare_ephemeral(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
+void vg_pod_check_ephemeral(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
+int vg_pod_prepare_resize(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
+void vg_pod_check_resize(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
 /* pod_prepare.c */
+const char *vg_pod_qos(const struct vg_json *spec); /* its class of service: static */
 int vg_pod_prepare(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
 int vg_pod_prepare_status(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
 /* pod_update.c */
 void vg_pod_check_kept_annotations(struct vg_check *c, const struct vg_at *obj,
                                    const struct vg_json *old);
 void vg_pod_check_update(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
-/* pod_diff.c: what may not change and did, as a unified diff of what the original has. */
+/* pod_diff.c: a member as it is in `old`; none when it has none. -ENOMEM. */
+int vg_pod_set_back(struct vg_arena *a, struct vg_json *now, const struct vg_json *old,
+                    const char *name);
+/* What may not change and did, as a unified diff of what the original has. */
 struct vg_slice vg_pod_diff(struct vg_check *c, const struct vg_json *now,
                             const struct vg_json *old, bool is_gated);
 /* pod_status.c */

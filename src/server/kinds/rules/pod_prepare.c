@@ -218,7 +218,7 @@ static void count_containers(struct qos *s, const struct vg_json *list)
 }
 
 /* Guaranteed: every container has limits of both, and asks for as much. BestEffort: none asks. */
-static const char *qos_of(const struct vg_json *spec)
+const char *vg_pod_qos(const struct vg_json *spec)
 {
     struct qos s = {.is_guaranteed = true};
     const struct vg_json *of_pod = vg_json_get_str(spec, "resources");
@@ -264,7 +264,7 @@ static int begin_status(struct vg_arena *a, struct vg_json *obj, const struct vg
     const struct vg_json *gates = vg_json_get_str(spec, "schedulingGates");
     int err = vg_default_text(a, &status, "phase", "Pending");
     if (err == 0)
-        err = vg_default_text(a, &status, "qosClass", qos_of(spec));
+        err = vg_default_text(a, &status, "qosClass", vg_pod_qos(spec));
     if (err == 0 && gates && gates->n)
         err = add_gated(a, &status);
     return err < 0 ? err : vg_json_object_set(a, obj, VG_SLICE_LIT("status"), status);

@@ -82,6 +82,14 @@ const struct vg_rules *vg_rules_find(struct vg_slice group, struct vg_slice kind
     return NULL;
 }
 
+const struct vg_rules_part *vg_rules_part(const struct vg_rules *rules, const char *sub)
+{
+    for (const struct vg_rules_part *p = rules ? rules->parts : NULL; p && p->sub; p++)
+        if (strcmp(p->sub, sub) == 0)
+            return p;
+    return NULL;
+}
+
 /* By row, since a write asks several times; a version's row has rules of its own, so this is not
  * vg_kind_index. More room than there are rows. */
 static const struct vg_rules *of_row[256];

@@ -27,6 +27,16 @@ struct vg_rules_user {
     size_t n_groups;
 };
 
+/* A part of an object that is written through a subresource (VG_SUB_PART). */
+struct vg_rules_part {
+    const char *sub; /* its name */
+    /* Metadata stays as it is stored, and only what `prepare` takes becomes the writer's. Else
+     * resets are those of managed.c in api. */
+    bool is_alone;
+    vg_rules_prepare_fn *prepare; /* takes the part from obj, and all else from old */
+    void (*check)(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
+};
+
 /* All may be NULL. Metadata is checked by others, before. */
 struct vg_rules {
     const char *group, *kind;
@@ -47,6 +57,7 @@ struct vg_rules {
     bool ignores_meta;
     /* The same for a write of its status. */
     vg_rules_prepare_fn *prepare_status;
+    const struct vg_rules_part *parts; /* ends with one without a name */
     /* At a create: who made it is part of the object. 0, -ENOMEM. */
     int (*sign)(struct vg_arena *a, struct vg_json *obj, const struct vg_rules_user *user);
     /* What it takes of which each is given once, and gives back (claims.h). obj, whose members are
@@ -69,6 +80,9 @@ struct vg_rules {
  * original lets stay, are dropped (ratchet.c). */
 void vg_rules_forgive(struct vg_check *c, size_t from, const struct vg_rules *rules,
                       const struct vg_json *old);
+
+/* NULL: it has no such part. */
+const struct vg_rules_part *vg_rules_part(const struct vg_rules *rules, const char *sub);
 
 /* NULL: the kind has none. */
 const struct vg_rules *vg_rules_of(const struct vg_kind *kind);
