@@ -1,0 +1,159 @@
+/* targets.c - bars that the file itself sets, each met or missed by how much; and the summary, the
+ * few figures that a reader of the front page wants.
+ * A bar in the file: {"what": "...", "scenario": "list", "where": "objects=10000", "metric": "...",
+ * "peer": "...", "against": "..." (then the ratio counts), "at_most": 1.5 or "at_least": 0.5}. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report_int.h"
+
+#define WORD_SIZE 128u
+
+struct target {
+    struct vg_slice what;
+    char scenario[WORD_SIZE], where[WORD_SIZE], metric[WORD_SIZE];
+    unsigned peer, against; /* peers_n: none */
+    double bar;
+    bool is_most;
+};
+
+static void word(const struct vg_json *v, const char *key, char ret[WORD_SIZE])
+{
+    struct vg_slice s = vg_json_text(vg_json_get_str(v, key));
+    snprintf(ret, WORD_SIZE, "%.*s", (int)VG_MIN(s.n, WORD_SIZE - 1), s.p);
+}
+
+static unsigned peer_named(const struct vg_report *r, struct vg_slice name)
+{
+    unsigned i = 0;
+    while (i < r->peers_n && !vg_slice_eq(r->peers[i].name, name))
+        i++;
+    return i;
+}
+
+static bool read_target(const struct vg_report *r, const struct vg_json *v, struct target *ret)
+{
+    const struct vg_json *most = vg_json_get_str(v, "at_most");
+    *ret = (struct target){.what = vg_json_text(vg_json_get_str(v, "what")), .is_most = most};
+    word(v, "scenario", ret->scenario);
+    word(v, "where", ret->where);
+    word(v, "metric", ret->metric);
+    ret->peer = peer_named(r, vg_json_text(vg_json_get_str(v, "peer")));
+    ret->against = peer_named(r, vg_json_text(vg_json_get_str(v, "against")));
+    return ret->peer < r->peers_n &&
+           vg_json_to_double(most ? most : vg_json_get_str(v, "at_least"), &ret->bar) == 0;
+}
+
+static void verdict(const struct target *t, double value, char ret[VG_FIGURE_SIZE])
+{
+    double over = t->is_most ? value / t->bar - 1 : t->bar / value - 1;
+    if (t->is_most ? value <= t->bar : value >= t->bar)
+        snprintf(ret, VG_FIGURE_SIZE, "met");
+    else if (isfinite(over) && over < 10)
+        snprintf(ret, VG_FIGURE_SIZE, "missed by %.0f %%", over * 100);
+    else
+        snprintf(ret, VG_FIGURE_SIZE, "missed");
+}
+
+static void target_row(struct vg_page *p, const struct vg_json *v)
+{
+    const struct vg_report *r = p->report;
+    struct vg_spread s;
+    struct target t;
+    char text[VG_SPREAD_SIZE], figure[VG_FIGURE_SIZE], bar[VG_FIGURE_SIZE + 16];
+    double scale;
+    if (!read_target(r, v, &t))
+        return;
+    struct vg_query q = {t.scenario, t.where, t.metric, NULL, 0};
+    enum vg_unit unit = vg_unit_of(vg_slice_str(t.metric), &scale);
+    bool is_ratio = t.against < r->peers_n;
+    if (is_ratio)
+        vg_query_ratio(r, &q, t.peer, t.against, &s);
+    else
+        vg_query_spread(r, &q, t.peer, &s);
+    unit = is_ratio ? VG_UNIT_TIMES : unit;
+    t.bar *= is_ratio ? 1 : scale;
+    snprintf(bar, sizeof bar, "%s %s", t.is_most ? "at most" : "at least",
+             vg_figure(figure, unit, t.bar));
+    vg_page_cell(p, t.what);
+    vg_page_cell_str(p, bar);
+    vg_page_cell_str(p, vg_spread_text(text, unit, &s));
+    verdict(&t, s.median, figure);
+    vg_page_cell_str(p, s.n > 0 ? figure : "not measured");
+    vg_page_row_end(p);
+}
+
+void vg_page_targets(struct vg_page *p)
+{
+    const struct vg_json *bars = vg_json_get_str(p->report->root, "bars");
+    if (!vg_json_is(bars, VG_JSON_ARRAY) || bars->n == 0)
+        return;
+    vg_page_heading(p, 2, "Bars");
+    vg_page_table(p);
+    vg_page_cell_str(p, "what");
+    vg_page_cell_str(p, "bar");
+    vg_page_cell_str(p, "measured");
+    vg_page_cell_str(p, "");
+    vg_page_row_end(p);
+    for (size_t i = 0; i < bars->n; i++)
+        target_row(p, &bars->items[i]);
+    vg_page_table_end(p);
+}
+
+/* ---- summary ---- */
+
+static bool is_in_summary(const struct vg_report *r, unsigned peer)
+{
+    return !r->peers[peer].is_floor;
+}
+
+static void summary_row(struct vg_page *p, const struct vg_chart_point *at)
+{
+    const struct vg_report *r = p->report;
+    unsigned first = vg_report_first(r);
+    char text[VG_SPREAD_SIZE], floors[2 * VG_SPREAD_SIZE] = "";
+    struct vg_spread s;
+    vg_page_cell_str(p, at->from->headline);
+    for (unsigned i = 0; i < r->peers_n; i++)
+        if (is_in_summary(r, i))
+            vg_page_cell_str(p, vg_spread_text(text, at->unit, &at->by_peer[i]));
+    for (unsigned i = 0; i < r->peers_n; i++) {
+        if (!r->peers[i].is_floor)
+            continue;
+        vg_query_ratio(r, &at->query, first, i, &s);
+        if (s.n > 0 && floors[0] == '\0')
+            snprintf(floors, sizeof floors, "%s", vg_spread_text(text, VG_UNIT_TIMES, &s));
+    }
+    vg_page_cell_str(p, floors);
+    vg_page_row_end(p);
+}
+
+static void summary_chart(struct vg_page *p, const struct vg_chart *chart)
+{
+    struct vg_chart_data d;
+    if (!vg_chart_fill(p->report, chart, &d))
+        return;
+    for (unsigned i = 0; i < d.n; i++) {
+        bool is_there = chart->kind != VG_CHART_LINES || d.points[i].x == chart->headline_x;
+        if (is_there && d.points[i].from->headline)
+            summary_row(p, &d.points[i]);
+    }
+}
+
+int vg_report_summary(const struct vg_report *r, struct vg_buf *out)
+{
+    struct vg_out o = {.buf = out};
+    struct vg_page p = {.report = r, .o = &o};
+    vg_page_table(&p);
+    vg_page_cell_str(&p, "measured");
+    for (unsigned i = 0; i < r->peers_n; i++)
+        if (is_in_summary(r, i))
+            vg_page_cell(&p, r->peers[i].name);
+    vg_page_cell_str(&p, "first / floor");
+    vg_page_row_end(&p);
+    for (size_t i = 0; vg_charts[i].name; i++)
+        summary_chart(&p, &vg_charts[i]);
+    vg_page_table_end(&p);
+    return o.err;
+}
