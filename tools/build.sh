@@ -4,7 +4,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 # What users run or link, as it comes to exist.
-products=(vigild vigil vigil-store vigil-copy libvigil.a libvigil.so)
+products=(vigild vigil vigil-store vigil-copy vigil-bench libvigil.a libvigil.so)
 
 link_products() {
     local name made

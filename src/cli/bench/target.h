@@ -1,0 +1,41 @@
+/* target.h - the API server that is measured: where it is, how to prove who we are, and whom to
+ * believe. From a kubeconfig or by hand; credentials are asked for once, at the start. Constant
+ * after opening, so that threads may share it. */
+#ifndef VG_CLI_BENCH_TARGET_H
+#define VG_CLI_BENCH_TARGET_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct ssl_ctx_st;
+
+/* As in vigil's own flags; server NULL: a kubeconfig. */
+struct vg_bench_place {
+    const char *kubeconfig, *context;
+    const char *server, *token, *ca, *cert, *key;
+    bool is_insecure;
+};
+
+#define VG_BENCH_HOST_MAX 256u
+struct vg_bench_target {
+    char host[VG_BENCH_HOST_MAX];           /* as in the URL, without brackets */
+    char authority[VG_BENCH_HOST_MAX + 16]; /* host:port, for the Host field */
+    char tls_name[VG_BENCH_HOST_MAX];       /* that the certificate must be for */
+    char prefix[VG_BENCH_HOST_MAX];         /* a path before every path; "" mostly */
+    uint16_t port;
+    bool is_tls, is_loopback;
+    struct sockaddr_storage address;
+    socklen_t address_n;
+    struct vg_buf authorization; /* the field's value with a 0 byte, or empty */
+    struct ssl_ctx_st *tls[2];   /* for HTTP/1.1 and HTTP/2; NULL: plain */
+};
+
+/* 0, or a sentence in reterr_status. */
+VG_CHECK int vg_bench_target_open(struct vg_bench_target *t, const struct vg_bench_place *place,
+                                  struct vg_status *reterr_status);
+void vg_bench_target_close(struct vg_bench_target *t);
+
+#endif
