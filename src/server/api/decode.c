@@ -127,7 +127,10 @@ int vg_body_type_meta(const struct vg_json *root, struct vg_slice *ret_kind,
 
 struct vg_body_type vg_body_type_of(const struct vg_target *t)
 {
-    struct vg_body_type type = {t->kind->group, t->kind->version, t->kind->kind, false, t->kind};
+    struct vg_body_type type = {.group = t->kind->group,
+                                .version = t->kind->version,
+                                .kind = t->kind->kind,
+                                .row = t->kind};
     if (!t->sub)
         return type;
     type.row = NULL;
@@ -181,7 +184,8 @@ static int check_type(struct vg_slice kind, struct vg_slice api_version,
         kind = vg_slice_str(want->kind);
     if (vg_slice_eq(kind, vg_slice_str(want->kind)) &&
         vg_slice_eq(group, vg_slice_str(want->group)) &&
-        vg_slice_eq(version, vg_slice_str(want->version)))
+        (vg_slice_eq(version, vg_slice_str(want->version)) ||
+         (want->also && vg_slice_eq(version, vg_slice_str(want->also)))))
         return 0;
     if (is_kind(group, version, kind))
         return vg_fail(status, VIGIL_E_INVALID,

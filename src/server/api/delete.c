@@ -52,29 +52,29 @@ static int namespace_conflict(struct vg_change *c, const char *what, struct vg_s
     return VIGIL_E_INVALID;
 }
 
-static int check_preconditions(struct vg_deletion *d, const struct vg_meta *m)
+int vg_deletion_check(struct vg_change *c, const struct vg_delete_opts *opts,
+                      const struct vg_meta *m)
 {
-    struct vg_change *c = &d->change;
     bool is_namespace = vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC);
     struct vg_slice rev;
-    if (d->opts.has_uid && !vg_slice_eq(d->opts.uid, m->uid)) {
+    if (opts->has_uid && !vg_slice_eq(opts->uid, m->uid)) {
         if (is_namespace)
-            return namespace_conflict(c, "UID", d->opts.uid, m->uid);
-        conflict(c, "UID", d->opts.uid, m->uid,
+            return namespace_conflict(c, "UID", opts->uid, m->uid);
+        conflict(c, "UID", opts->uid, m->uid,
                  "The object might have been deleted and then recreated");
         return VIGIL_E_INVALID;
     }
-    if (!d->opts.has_rev)
+    if (!opts->has_rev)
         return 0;
     if (vg_arena_printf(&c->scratch, &rev, "%llu", (unsigned long long)c->cur->rev) < 0) {
         vg_status_no_memory(&c->status);
         return -ENOMEM;
     }
-    if (vg_slice_eq(rev, d->opts.rev))
+    if (vg_slice_eq(rev, opts->rev))
         return 0;
     if (is_namespace)
-        return namespace_conflict(c, "ResourceVersion", d->opts.rev, rev);
-    conflict(c, "ResourceVersion", d->opts.rev, rev, "The object might have been modified");
+        return namespace_conflict(c, "ResourceVersion", opts->rev, rev);
+    conflict(c, "ResourceVersion", opts->rev, rev, "The object might have been modified");
     return VIGIL_E_INVALID;
 }
 
@@ -290,7 +290,7 @@ static enum vg_verdict make(struct vg_change *c)
         return VG_CHANGE_FAIL;
     }
     d->drops_next = false;
-    if (vg_change_load(c, &cur) < 0 || check_preconditions(d, &cur.meta) < 0)
+    if (vg_change_load(c, &cur) < 0 || vg_deletion_check(c, &d->opts, &cur.meta) < 0)
         return VG_CHANGE_FAIL;
     bool is_namespace = vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC);
     return is_namespace ? decide_namespace(d, &cur) : decide(d, &cur);

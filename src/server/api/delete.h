@@ -16,4 +16,8 @@ struct vg_deletion {
 void vg_deletion_start(struct vg_deletion *d, struct vg_api_call *call, const struct vg_kind *kind,
                        struct vg_slice ns, struct vg_slice name);
 
+/* Is the object the one that the preconditions say? 0, or negative with c->status. */
+VG_CHECK int vg_deletion_check(struct vg_change *c, const struct vg_delete_opts *opts,
+                               const struct vg_meta *m);
+
 #endif

@@ -236,9 +236,15 @@ int vg_delete_opts_read(struct vg_api_call *call, struct vg_delete_opts *ret,
 }
 
 int vg_delete_opts_of(struct vg_api_call *call, const struct vg_json *root,
-                      struct vg_delete_opts *ret, struct vg_api_status *ret_status)
+                      struct vg_delete_opts *ret, struct vg_api_status *ret_bad,
+                      struct vg_api_status *ret_status)
 {
     struct reader r = {.call = call, .opts = ret, .dry_run = vg_json_array()};
     *ret = (struct vg_delete_opts){0};
-    return conclude(&r, root ? read_tree(&r, root) : 0, ret_status);
+    *ret_bad = (struct vg_api_status){0};
+    int err = root ? read_tree(&r, root) : 0;
+    if (err < 0)
+        return conclude(&r, err, ret_status);
+    (void)conclude(&r, 0, ret_bad);
+    return 0;
 }

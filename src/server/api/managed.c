@@ -144,8 +144,20 @@ static int name_of_agent(struct vg_arena *a, struct vg_slice agent, struct vg_sl
     return vg_arena_keep(a, vg_slice(name, n), ret);
 }
 
+/* What the server calls itself, as manager of what it writes unasked. */
+#define OWN_NAME VG_SLICE_LIT("vigild")
+
+static const struct vg_kind_sub *sub_of(const struct vg_change *c)
+{
+    return c->own_sub ? c->own_sub : c->call->ask->target->sub;
+}
+
 static int find_name(struct vg_change *c, struct vg_slice *ret)
 {
+    if (c->own_sub) {
+        *ret = OWN_NAME;
+        return 0;
+    }
     *ret = vg_query_get(c->call->ask->target, "fieldManager");
     int err = 0;
     if (ret->n == 0)
@@ -204,8 +216,7 @@ static int reckon(struct managing *g, const struct vg_kind *kind, struct vg_fiel
     if (err < 0)
         return err;
     return vg_fields_compare(a, vg_kind_type(kind), old, now,
-                             vg_managed_left_alone(g->kind, g->change->call->ask->target->sub), ret,
-                             g->status);
+                             vg_managed_left_alone(g->kind, sub_of(g->change)), ret, g->status);
 }
 
 static int delta_of(void *arg, struct vg_slice api_version, const struct vg_fields_delta **ret)
@@ -249,7 +260,7 @@ static int begin_with(struct vg_change *c, const struct vg_json *given,
     struct vg_status why;
     int err;
     *ret = (struct vg_managers){0};
-    if (!c->call->ask->target->sub && given && !(stored && is_same(c, given, stored))) {
+    if (!sub_of(c) && given && !(stored && is_same(c, given, stored))) {
         if (asks_to_forget(given))
             return 0;
         err = vg_managers_read(&c->scratch, given, false, ret, &why);
@@ -318,7 +329,7 @@ static int with_meta(struct vg_change *c, const struct vg_json *now, const struc
 int vg_change_manage(struct vg_change *c, const struct vg_json *now, const struct vg_body *given,
                      const struct vg_body *old, struct vg_json **ret)
 {
-    const struct vg_kind_sub *sub = c->call->ask->target->sub;
+    const struct vg_kind_sub *sub = sub_of(c);
     struct vg_status why;
     struct vg_json wanted;
     struct vg_managers m;

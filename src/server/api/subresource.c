@@ -1,9 +1,7 @@
-/* subresource.c - what is posted to an object rather than put into it: bindings and evictions.
- * A binding says once on which node a pod runs. An eviction is a deletion; budgets of
- * disruption are stored and not asked yet. */
+/* subresource.c - what is posted to an object rather than put into it. A binding says once on which
+ * node a pod runs; others have files of their own. */
 #include <errno.h>
 
-#include "delete.h"
 #include "status_int.h"
 #include "update.h"
 
@@ -208,7 +206,7 @@ static int begin_binding(struct binding *w, struct vg_api_status *ret)
 {
     struct vg_api_call *call = w->change.call;
     const struct vg_target *t = call->ask->target;
-    struct vg_body_type type = {"", "v1", "Binding", false, NULL};
+    struct vg_body_type type = {.group = "", .version = "v1", .kind = "Binding"};
     struct vg_write_opts opts;
     int err = vg_write_opts_read(call, "CreateOptions", &opts, ret);
     if (err == 0)
@@ -251,64 +249,6 @@ static void create_binding(struct vg_api_call *call, const struct vg_kind *kind)
     vg_change_start(&w->change);
 }
 
-/* ---- evictions ---- */
-
-static void on_evicted(struct vg_deletion *d)
-{
-    if (d->change.call->is_closed || d->change.verdict == VG_CHANGE_FAIL) {
-        vg_change_answer(&d->change, 201);
-        return;
-    }
-    say_created(d->change.call);
-    vg_change_release(&d->change);
-}
-
-static int begin_eviction(struct vg_api_call *call, struct vg_deletion *d,
-                          struct vg_api_status *ret)
-{
-    const struct vg_target *t = call->ask->target;
-    struct vg_body_type type = vg_body_type_of(t);
-    struct vg_write_opts opts = {0};
-    struct vg_body body = {0};
-    int err = vg_write_opts_read(call, "CreateOptions", &opts, ret);
-    if (err == 0)
-        err = vg_body_read(call, &type, opts.fields, &body, ret);
-    if (err == 0)
-        err = vg_body_match_namespace(call, &body.meta, ret);
-    if (err < 0)
-        return err;
-    if (body.meta.name.n && !vg_slice_eq(body.meta.name, t->name)) {
-        vg_status_bad_request(&call->ask->arena, ret,
-                              "name in URL does not match name in Eviction object");
-        return VIGIL_E_INVALID;
-    }
-    const struct vg_json *given = vg_json_get_str(body.root, "deleteOptions");
-    err = vg_delete_opts_of(call, given, &d->opts, ret);
-    d->opts.is_dry_run = d->opts.is_dry_run || opts.is_dry_run;
-    return err;
-}
-
-static void create_eviction(struct vg_api_call *call)
-{
-    const struct vg_target *t = call->ask->target;
-    struct vg_api_status status;
-    struct vg_deletion *d = vg_arena_new(&call->ask->arena, struct vg_deletion);
-    if (!d) {
-        vg_status_no_memory(&status);
-        vg_respond_status(call, &status);
-        return;
-    }
-    memset(d, 0, sizeof *d);
-    if (begin_eviction(call, d, &status) < 0) {
-        vg_respond_status(call, &status);
-        return;
-    }
-    d->done = on_evicted;
-    call->state = d;
-    call->op = &vg_change_op;
-    vg_deletion_start(d, call, t->kind, t->ns, t->name);
-}
-
 /* ---- POST ---- */
 
 /* Whom a binding at the top level binds: the kind of this version that has such a subresource. */
@@ -333,7 +273,7 @@ void vg_api_create_sub(struct vg_api_call *call)
     else if (t->sub && t->sub->type == VG_SUB_BINDING)
         create_binding(call, t->kind);
     else if (t->sub && t->sub->type == VG_SUB_EVICTION)
-        create_eviction(call);
+        vg_api_evict(call);
     else if (t->sub || !vg_api_review(call))
         vg_api_refuse_sub(call);
 }

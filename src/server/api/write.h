@@ -48,9 +48,11 @@ struct vg_delete_opts {
 /* From the body, or from the query when there is none. 0, or VIGIL_E_INVALID with the Status. */
 VG_CHECK int vg_delete_opts_read(struct vg_api_call *call, struct vg_delete_opts *ret,
                                  struct vg_api_status *ret_status);
-/* From a tree; NULL: none are given. Likewise. */
+/* From a tree; NULL: none are given. What is wrong with their values goes to *ret_bad (code 0:
+ * nothing) for later. 0, or VIGIL_E_INVALID with the 400. */
 VG_CHECK int vg_delete_opts_of(struct vg_api_call *call, const struct vg_json *root,
-                               struct vg_delete_opts *ret, struct vg_api_status *ret_status);
+                               struct vg_delete_opts *ret, struct vg_api_status *ret_bad,
+                               struct vg_api_status *ret_status);
 
 /* ---- bodies (decode.c, content_type.c) ---- */
 
@@ -58,6 +60,7 @@ struct vg_body_type {
     const char *group, *version, *kind;
     bool is_map;               /* made by a strategic patch: refused in other words */
     const struct vg_kind *row; /* its kind; NULL: to be looked for, or none */
+    const char *also;          /* another version that is taken as this one; NULL: none */
 };
 /* Of a kind or its subresource. */
 struct vg_body_type vg_body_type_of(const struct vg_target *t);
@@ -136,7 +139,10 @@ struct vg_change {
     const struct vg_kind *kind;
     struct vg_slice ns, name;
     bool is_dry_run;
-    bool is_create;     /* nothing is loaded first: the key should be absent */
+    bool is_create; /* nothing is loaded first: the key should be absent */
+    /* Not NULL: the server writes by itself, to that subresource of an object that the request is
+     * not about. */
+    const struct vg_kind_sub *own_sub;
     uint32_t tries_max; /* 0 = VG_CHANGE_TRIES_MAX */
     vg_change_make_fn *make;
     void (*done)(struct vg_change *c);
@@ -197,6 +203,7 @@ VG_CHECK int vg_meta_tell_owners(struct vg_api_call *call, struct vg_meta *m, bo
 void vg_scale_respond(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev);
 /* POST of a subresource, or of what is not stored (subresource.c). */
 void vg_api_create_sub(struct vg_api_call *call);
+void vg_api_evict(struct vg_api_call *call); /* evict.c */
 
 /* ---- namespaces (admit.c) ---- */
 
