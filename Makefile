@@ -7,10 +7,11 @@ RUN_DIR ?= ./vigil-data
 RUN_ARGS ?=
 KUBECONFIG ?=
 DIFF_ARGS ?=
+BENCH_ARGS ?=
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := build
-.PHONY: build run test test-long test-diff bench fuzz lint format cov install clean help
+.PHONY: build run test test-long test-diff bench bench-parts fuzz lint format cov install clean help
 
 build: ## build the release binaries into build/ (the default)
 	@tools/setup.sh build
@@ -33,10 +34,14 @@ test-diff: ## send the kinds' fixtures to the cluster of KUBECONFIG=..., as dry 
 	@tools/setup.sh build
 	@KUBECONFIG="$(KUBECONFIG)" DIFF_ARGS="$(DIFF_ARGS)" tools/diff.sh
 
-bench: ## measure the release build beside its rivals; results also in build/bench/
+bench: ## measure vigild beside kube-apiserver, etcd and bare loops, and write docs/benchmarks.md; under 20 minutes; BENCH_ARGS=--quick: see that it works
+	@tools/setup.sh build bench
+	@tools/bench.sh $(BENCH_ARGS)
+
+bench-parts: ## measure the parts (json, storage, cacher, net, client ...) beside their rivals; tables also in build/bench/
 	@tools/setup.sh build bench
 	@tools/build.sh --bench
-	@tools/bench.sh
+	@tools/bench_parts.sh
 
 fuzz: ## run each fuzzer for FUZZ_SECONDS (60); FUZZ=name for one
 	@tools/setup.sh build test

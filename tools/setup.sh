@@ -12,7 +12,7 @@ packages_of() {
         libprotobuf-c-dev protobuf-c-compiler python3 ;;
     test) echo libcmocka-dev zlib1g-dev clang-14 libclang-rt-14-dev llvm-14 nghttp2-client openssl \
         curl python3-venv iproute2 etcd-server ;;
-    bench) echo g++ libjansson-dev libsimdjson-dev libsqlite3-dev ;;
+    bench) echo g++ libjansson-dev libsimdjson-dev libsqlite3-dev openssl ;;
     lint) echo clang-tidy-14 clang-format-14 cppcheck ;;
     *)
         echo "setup: no group '$1'; groups are build, test, bench, lint" >&2

@@ -55,6 +55,7 @@ const char vg_bench_help[] =
     "Results\n"
     "      --name NAME           what the server is called in them (its address)\n"
     "      --json FILE           all of them, - for standard output in place of the table\n"
+    "      --html FILE           a page with charts\n"
     "      --keep                leave the namespaces\n"
     "  -q, --quiet               no progress, no table\n"
     "  -h, --help   --version\n"
@@ -63,4 +64,5 @@ const char vg_bench_help[] =
     "watcher lost an event or saw one twice, 130 interrupted.\n"
     "\n"
     "  vigil bench all --quick\n"
-    "  vigil bench fanout --watchers 10,100,1000 --http 1.1,2 --json run.json\n";
+    "  vigil bench fanout --watchers 10,100,1000 --http 1.1,2 --json run.json\n"
+    "  vigil bench report run.json           the table again; --help: as a page, as charts\n";

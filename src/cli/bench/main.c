@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "summary.h"
+#include "cli/report/report.h"
 #include "terminal.h"
 #include "vigil/base.h"
 
@@ -29,23 +29,36 @@ static int write_file(const char *path, const struct vg_buf *text)
     return r;
 }
 
+static int write_made(const char *path, const struct vg_report *report,
+                      int (*make)(const struct vg_report *r, struct vg_buf *out))
+{
+    VG_AUTO(buf) text = {0};
+    int r = make(report, &text);
+    if (r < 0)
+        fprintf(stderr, "vigil bench: %s\n", vg_err_text(r));
+    return r < 0 ? r : write_file(path, &text);
+}
+
+/* The JSON is what everything else is made from, here as by `vigil bench report`. */
 static int tell(const struct vg_bench *b)
 {
     const struct vg_bench_options *o = b->o;
     VG_AUTO(buf) json = {0};
-    VG_AUTO(buf) text = {0};
+    VG_AUTO(report) report = {0};
     int r = vg_bench_run_write(&b->run, &json);
     if (r == 0)
-        r = vg_bench_summary(&b->run, &text);
+        r = vg_report_read(&report, vg_buf_slice(&json), NULL);
     if (r < 0) {
         fprintf(stderr, "vigil bench: %s\n", vg_err_text(r));
         return FAILED;
     }
     bool is_piped = o->json && strcmp(o->json, "-") == 0;
-    if (o->json && write_file(o->json, &json) < 0)
-        r = -EIO;
-    if (!o->is_quiet && !is_piped && write_file("-", &text) < 0)
-        r = -EIO;
+    if (o->json)
+        r = write_file(o->json, &json);
+    if (r == 0 && o->html)
+        r = write_made(o->html, &report, vg_report_html);
+    if (r == 0 && !o->is_quiet && !is_piped)
+        r = write_made("-", &report, vg_report_table);
     return r < 0 ? FAILED : DONE;
 }
 
@@ -85,6 +98,8 @@ int main(int argc, char **argv)
 {
     struct vg_bench_options options;
     struct vg_status status = {0};
+    if (argc > 2 && strcmp(argv[1], "bench") == 0 && strcmp(argv[2], "report") == 0)
+        return vg_report_main(argc - 2, argv + 2);
     int r = vg_bench_options_parse(argc, argv, &options, &status);
     if (r < 0) {
         fprintf(stderr, "vigil bench: %s\nvigil bench --help tells how it is used.\n",

@@ -41,6 +41,7 @@ static const struct flag {
     {"yes-really-this-server", 0, TEXT, AT(really), 0, 0, NULL},
     {"name", 0, TEXT, AT(name), 0, 0, NULL},
     {"json", 0, TEXT, AT(json), 0, 0, NULL},
+    {"html", 0, TEXT, AT(html), 0, 0, NULL},
     {"quiet", 'q', YES, AT(is_quiet), 0, 0, NULL},
     {"quick", 0, YES, AT(quick), 0, 0, NULL},
     {"keep", 0, YES, AT(keeps), 0, 0, NULL},

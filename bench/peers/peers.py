@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""peers.py - vigild and its peers, measured by the same scenarios in turn, several rounds interleaved, so that noise
+hits all alike; writes one file that `vigil bench report` makes tables, charts and pages from.
+
+A round starts each API server afresh, times that, runs `vigil bench` on it and ends it; then come etcd's bare watch
+and the bare loops that send the same bytes. Rounds are made while there is time for another: --seconds. Every other
+round also has the far ends of the growth curves (100,000 objects, 10,000 watchers). What fails is in the file as a
+failure, what is missing on this machine is said and left out.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import bars
+import etcd_watch
+import servers
+
+STEP_LIMIT_S = 400  # one call of vigil bench; only a broken server takes as long
+ROUNDS_MAX = 12
+
+# What is asked of each API server in a round: arguments of vigil bench. The store comes first, on a server that has
+# done nothing else, and leaves its objects: the server is started again with them, and watchers come on top.
+WATCH_STEPS = [
+    "fanout --watchers 10 --events 600",
+    "fanout --watchers 100 --events 200",
+    "fanout --watchers 1000 --events 40",
+    "fanout --watchers 1000 --selector node --events 200",
+    "fanout --watchers 1000 --media protobuf --events 40",
+    "fanout --watchers 1000 --http 2 --events 40",
+    "idle --watchers 1000 --http 1.1,2",
+    "churn --watchers 10 --seconds 3",
+    "latency --watchers 1000 --rate 10 --events 40",
+    "slow --watchers 100 --seconds 3",
+    "relist --watchers 100 --objects 1000",
+]
+STORE_STEP = "fill list page --objects 1000,10000 --selector all,node --media json,protobuf --gzip off,on --lists 3 --keep"
+STORE_OBJECTS = 10000
+FAR_STEPS = ["fanout --watchers 10000 --events 5"]
+FAR_STORE_STEP = "fill list --objects 100000 --lists 2 --keep"
+FAR_OBJECTS = 100000
+
+QUICK_WATCH_STEPS = ["fanout --watchers 10,100 --events 60", "latency --watchers 100 --rate 20 --events 20",
+                     "churn --watchers 10 --seconds 1", "relist --watchers 10 --objects 100"]
+QUICK_STORE_STEP = "fill list --objects 100,1000 --lists 2 --keep"
+QUICK_OBJECTS = 1000
+
+
+def say(text):
+    print(f"peers: {text}", flush=True)
+
+
+def failure(scenario, why):
+    return {"scenario": scenario, "params": {}, "error": str(why)[:150]}
+
+
+class Bench:
+    def __init__(self, args):
+        self.args = args
+        self.began = time.monotonic()
+        self.peers = {}  # name: {"name", "version", ...}, in the order of their first result
+        self.runs = []
+        self.machine = {}
+
+    def left(self):
+        return self.args.seconds - (time.monotonic() - self.began)
+
+    def add(self, name, version, round_number, results, **more):
+        self.peers.setdefault(name, {"name": name, "version": version, **more})
+        self.runs.append({"peer": name, "round": round_number, "results": results})
+
+    def file(self):
+        order = [bars.OURS, "vigild on etcd", bars.KUBE, "etcd watch", bars.FLOOR, "send() loop"]
+        return {"format": "vigil-bench-peers/1",
+                "version": version_of(self.args.vigil, "--version"),
+                "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "machine": self.machine,
+                "peers": sorted(self.peers.values(), key=lambda p: order.index(p["name"])),
+                "bars": bars.BARS,
+                "runs": self.runs}
+
+    # ---- one API server ----
+
+    def tool(self, server, words):
+        """Results of one call of vigil bench, and the server's version."""
+        words = words.split()
+        out = server.path("result.json")
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(out)
+        command = [self.args.vigil, "bench", *words, "--kubeconfig", server.kubeconfig, "--json", out, "--quiet",
+                   "--settle", "1"]
+        if server.etcd:
+            command += ["--etcd-port", str(server.etcd.port)]
+        if "relist" in words:
+            command += ["--restart-command", server.restart_script()]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  timeout=STEP_LIMIT_S)
+            found = json.load(open(out))
+        except subprocess.TimeoutExpired:
+            return [failure(words[0], f"vigil bench took more than {STEP_LIMIT_S} s")], None
+        except (OSError, ValueError):
+            lines = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+            return [failure(words[0], f"vigil bench ended with {done.returncode}: {lines[-1]}")], None
+        self.machine = found.get("machine", self.machine)
+        return found["results"], found.get("server", {}).get("version")
+
+    def step(self, server, words, results):
+        began = time.monotonic()
+        found, version = self.tool(server, words)
+        results += found
+        if self.args.verbose:
+            failed = [r["error"] for r in found if r.get("error")]
+            say(f"    {words}: {time.monotonic() - began:.1f} s {failed or ''}")
+        return version
+
+    def timed_start(self, server, objects, results):
+        server.kill()
+        ms = server.start()
+        time.sleep(servers.IDLE_S)
+        results.append({"scenario": "start", "params": {"objects": objects}, "error": None,
+                        "metrics": {"ready_ms": ms, "server_anon_bytes": servers.anonymous_bytes(server.pids)}})
+
+    def steps(self, server, is_far, results):
+        if self.args.quick:
+            watch, store, objects = QUICK_WATCH_STEPS, QUICK_STORE_STEP, QUICK_OBJECTS
+        elif is_far:
+            watch, store, objects = FAR_STEPS, FAR_STORE_STEP, FAR_OBJECTS
+        else:
+            watch, store, objects = WATCH_STEPS, STORE_STEP, STORE_OBJECTS
+        server.start()  # the first start makes certificates, roles and the like
+        if not is_far:
+            self.timed_start(server, 0, results)
+        version = self.step(server, store, results)
+        self.timed_start(server, objects, results)
+        for words in watch:
+            self.step(server, words, results)
+        return version
+
+    def far_seconds(self, name):
+        """How long the far end's objects take to make, by what was measured near."""
+        rates = [r["metrics"]["creates_per_s"] for run in self.runs if run["peer"] == name for r in run["results"]
+                 if r["scenario"] == "fill" and r.get("metrics") and r["params"]["objects"] == STORE_OBJECTS]
+        return FAR_OBJECTS / rates[-1] if rates else 0
+
+    def server_round(self, name, make, round_number, is_far):
+        results, version, etcd, server = [], None, None, None
+        began = time.monotonic()
+        if is_far and self.far_seconds(name) > min(STEP_LIMIT_S, self.left() / 2):
+            say(f"  {name}: {FAR_OBJECTS} objects would take {self.far_seconds(name):.0f} s: left out")
+            return []
+        try:
+            etcd = servers.Etcd(self.args.etcd, self.dir) if name.endswith("etcd") else None
+            server = make(etcd)
+            version = self.steps(server, is_far, results)
+        except (RuntimeError, OSError, subprocess.SubprocessError) as e:
+            results.append(failure("start", e))
+        finally:
+            for it in (server, etcd):
+                if it:
+                    it.stop()
+        if etcd:
+            version = f"{version or '-'}, etcd {self.etcd_version}"
+        self.add(name, version or "-", round_number, results)
+        say(f"  {name}: {time.monotonic() - began:.0f} s")
+        return results
+
+    # ---- floors ----
+
+    def etcd_round(self, round_number, watchers, event_bytes):
+        results, etcd = [], None
+        try:
+            etcd = servers.Etcd(self.args.etcd, self.dir)
+            for n in watchers:
+                results.append(etcd_watch.fanout(etcd.port, etcd.pid, n, event_bytes))
+        except (RuntimeError, OSError) as e:
+            results.append(failure("fanout", e))
+        finally:
+            if etcd:
+                etcd.stop()
+        self.add("etcd watch", f"etcd {self.etcd_version}, plain TCP", round_number, results)
+
+    def floor_round(self, round_number, watchers, event_bytes, lists):
+        command = [self.args.floors, "--fanout", ",".join(map(str, watchers)), "--event-bytes", str(event_bytes)]
+        if lists:
+            command += ["--list", ",".join(f"{n}:{size}" for n, size in sorted(lists.items()))]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=STEP_LIMIT_S)
+        if done.returncode != 0:
+            say("  the floors could not be measured")
+            return
+        for peer in json.loads(done.stdout):
+            self.add(peer["name"], peer["version"], round_number, peer["results"], floor=True)
+
+    # ---- rounds ----
+
+    def round(self, round_number, is_far):
+        say(f"round {round_number}{', far ends' if is_far else ''}; {self.left():.0f} s left")
+        ours = self.server_round(bars.OURS, lambda etcd: servers.Vigild(self.args.vigild, self.dir), round_number,
+                                 is_far)
+        if self.args.etcd:
+            self.server_round("vigild on etcd", lambda etcd: servers.Vigild(self.args.vigild, self.dir, etcd),
+                              round_number, is_far)
+        if self.args.etcd and self.args.kube:
+            self.server_round(bars.KUBE, lambda etcd: servers.Kube(self.args.kube, self.dir, etcd), round_number,
+                              is_far)
+        began = time.monotonic()
+        watchers, event_bytes, lists = what_was_sent(ours)
+        if watchers and self.args.etcd:
+            self.etcd_round(round_number, watchers, event_bytes)
+        if watchers and self.args.floors:
+            self.floor_round(round_number, watchers, event_bytes, lists)
+        say(f"  floors: {time.monotonic() - began:.0f} s")
+
+    def all_rounds(self):
+        """Near, far, near, near, far, near, near ...; each kind counts its own rounds."""
+        count, took, turn = [0, 0], [0.0, 0.0], 0
+        while max(count) < ROUNDS_MAX and (turn == 0 or not self.args.quick):
+            is_far = turn % 3 == 1
+            turn += 1
+            if count[is_far] and self.left() < took[is_far] * 1.1 or not count[is_far] and self.left() < took[0] * 1.2:
+                if not is_far:
+                    break
+                continue
+            began = time.monotonic()
+            count[is_far] += 1
+            self.round(count[is_far], is_far)
+            took[is_far] = time.monotonic() - began
+            self.save()
+
+    def save(self):
+        with open(self.args.out + ".new", "w") as f:
+            json.dump(self.file(), f, indent=1)
+            f.write("\n")
+        os.replace(self.args.out + ".new", self.args.out)
+
+    def run(self):
+        self.etcd_version = version_of(self.args.etcd, "--version") if self.args.etcd else None
+        self.dir = tempfile.mkdtemp(prefix="peers.", dir=self.args.dir)
+        try:
+            self.all_rounds()
+        finally:
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def what_was_sent(results):
+    """Watchers, bytes of an event and of lists, for the loops that send the same."""
+    watchers, sizes, lists = [], [], {}
+    for r in results:
+        p, m = r.get("params", {}), r.get("metrics") or {}
+        is_plain = p.get("media") == "json" and p.get("http") == "1.1" and p.get("selector") == "all"
+        if r["scenario"] == "fanout" and is_plain and m.get("bytes_per_event"):
+            watchers.append(p["watchers"])
+            sizes.append(m["bytes_per_event"])
+        if r["scenario"] == "list" and is_plain and not p.get("gzip") and m.get("bytes_per_list"):
+            lists[p["objects"]] = round(m["bytes_per_list"])
+    return watchers, round(max(sizes, default=0)), lists
+
+
+def version_of(binary, flag):
+    text = subprocess.run([binary, flag], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL).stdout.decode()
+    return text.split("\n")[0].split(":")[-1].split(" ")[-1].strip()
+
+
+def program(path):
+    return path if path and os.access(path, os.X_OK) else None
+
+
+def parse():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--vigil", default="build/vigil", help="or vigil-bench, which it runs")
+    p.add_argument("--vigild", default="build/vigild")
+    p.add_argument("--floors", default="build/release/bench/peers/bench_floors")
+    p.add_argument("--peers", default="build/peers", help="a folder with etcd and kube-apiserver")
+    p.add_argument("--dir", default="build", help="data is kept in a new folder below it")
+    p.add_argument("--seconds", type=float, default=900, help="no round begins that would end later")
+    p.add_argument("--quick", action="store_true", help="one small round, to see that all works")
+    p.add_argument("--verbose", action="store_true")
+    p.add_argument("--out", default="docs/benchmarks/run.json")
+    args = p.parse_args()
+    args.etcd = program(os.path.join(args.peers, "etcd"))
+    args.kube = program(os.path.join(args.peers, "kube-apiserver"))
+    args.floors = program(args.floors)
+    for name in ("vigil", "vigild"):
+        if not program(getattr(args, name)):
+            sys.exit(f"peers: there is no program {getattr(args, name)}; `make bench` builds it")
+    for name in ("etcd", "kube", "floors"):
+        if not getattr(args, name):
+            say(f"there is no program for {name}: not measured")
+    return args
+
+
+def main():
+    args = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    os.makedirs(os.path.dirname(args.out) or ".", exist_ok=True)
+    bench = Bench(args)
+    bench.run()
+    failed = sum(1 for run in bench.runs for r in run["results"] if r.get("error"))
+    say(f"{len(bench.runs)} runs, {failed} failures; see {args.out}")
+    return 1 if failed and args.quick else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

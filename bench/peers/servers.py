@@ -1,0 +1,195 @@
+"""servers.py - the API servers that are measured: each is started with its defaults on loopback, with TLS, in a
+directory of its own, and ended with all that belongs to it."""
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+
+READY_LIMIT_S = 120
+IDLE_S = 3  # until a server that is ready has done what it does at its start
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def anonymous_bytes(pids):
+    total = 0
+    for pid in pids:
+        for line in open(f"/proc/{pid}/status"):
+            if line.startswith("RssAnon:"):
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+def end_process(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:  # not ours: the tool has started it anew
+        while os.path.exists(f"/proc/{pid}"):
+            time.sleep(0.01)
+
+
+class Etcd:
+    def __init__(self, binary, parent):
+        self.dir = tempfile.mkdtemp(prefix="etcd.", dir=parent)
+        self.port, peer = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        at = f"http://127.0.0.1:{peer}"
+        log = open(os.path.join(self.dir, "log"), "w")
+        self.process = subprocess.Popen(
+            [binary, "--data-dir", os.path.join(self.dir, "data"), "--listen-client-urls", self.url,
+             "--advertise-client-urls", self.url, "--listen-peer-urls", at, "--initial-advertise-peer-urls", at,
+             "--initial-cluster", f"default={at}", "--quota-backend-bytes", "8000000000"],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.pid = self.process.pid
+        try:
+            self.wait()
+        except BaseException:
+            self.stop()
+            raise
+
+    def wait(self):
+        end = time.monotonic() + READY_LIMIT_S
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"etcd ended: {last_line(os.path.join(self.dir, 'log'))}")
+            try:
+                c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+                c.request("GET", "/health")
+                if b'"true"' in c.getresponse().read():
+                    return
+            except OSError:
+                pass
+            time.sleep(0.05)
+        raise RuntimeError("etcd did not become ready")
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def last_line(path):
+    try:
+        lines = open(path, errors="replace").read().strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+    except OSError as e:
+        return str(e)
+
+
+class Server:
+    """One API server. Its process may be replaced by the tool's restarts: `pid` is in a file."""
+
+    def __init__(self, parent, etcd):
+        self.dir = tempfile.mkdtemp(prefix="server.", dir=parent)
+        self.etcd = etcd
+        self.port = free_port()
+        self.headers = {}
+        self.context = ssl.create_default_context()
+        self.context.check_hostname = False
+        self.context.verify_mode = ssl.CERT_NONE
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    @property
+    def pid(self):
+        return int(open(self.path("pid")).read())
+
+    @property
+    def pids(self):
+        return [self.pid] + ([self.etcd.pid] if self.etcd else [])
+
+    def start(self):
+        """Milliseconds from exec until /readyz says 200."""
+        log = open(self.path("log"), "a")
+        began = time.monotonic()
+        process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        open(self.path("pid"), "w").write(str(process.pid))
+        while not self.is_ready():
+            if process.poll() is not None:
+                raise RuntimeError(f"{self.binary} ended: {last_line(self.path('log'))}")
+            if time.monotonic() - began > READY_LIMIT_S:
+                raise RuntimeError(f"{self.binary} did not become ready")
+            time.sleep(0.002)
+        return (time.monotonic() - began) * 1000
+
+    def is_ready(self):
+        try:
+            c = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=10)
+            c.request("GET", "/readyz", headers=self.headers)
+            return c.getresponse().status == 200
+        except OSError:
+            return False
+        except http.client.HTTPException:
+            return False
+
+    def kill(self):
+        end_process(self.pid)
+
+    def restart_script(self):
+        path = self.path("restart.sh")
+        words = " ".join("'" + w.replace("'", "'\\''") + "'" for w in self.command())
+        with open(path, "w") as f:
+            f.write(f"#!/bin/sh\nkill -9 $(cat '{self.path('pid')}')\nsleep 0.1\n"
+                    f"{words} >>'{self.path('log')}' 2>&1 </dev/null &\necho $! >'{self.path('pid')}'\n")
+        os.chmod(path, 0o700)
+        return path
+
+    def stop(self):
+        if os.path.exists(self.path("pid")):
+            self.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Vigild(Server):
+    def __init__(self, binary, parent, etcd=None):
+        super().__init__(parent, etcd)
+        self.binary = binary
+        self.kubeconfig = self.path("data/admin.kubeconfig")
+
+    def command(self):
+        store = ["--etcd-servers", self.etcd.url] if self.etcd else []
+        return [self.binary, "--data-dir", self.path("data"), "--secure-port", str(self.port), *store]
+
+
+class Kube(Server):
+    """Without a controller manager no pod would get a service account: that plugin is off."""
+
+    def __init__(self, binary, parent, etcd):
+        super().__init__(parent, etcd)
+        self.binary = binary
+        self.kubeconfig = self.path("kubeconfig")
+        self.headers = {"Authorization": "Bearer sesame"}
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path("tls.key"),
+                        "-out", self.path("tls.crt"), "-days", "2", "-subj", "/CN=kube-apiserver", "-addext",
+                        "subjectAltName=IP:127.0.0.1,DNS:localhost"], check=True, stderr=subprocess.DEVNULL)
+        open(self.path("tokens.csv"), "w").write('sesame,admin,1,"system:masters"\n')
+        open(self.kubeconfig, "w").write(
+            "apiVersion: v1\nkind: Config\ncurrent-context: peer\n"
+            f'clusters: [{{name: peer, cluster: {{server: "https://127.0.0.1:{self.port}", '
+            f'certificate-authority: "{self.path("tls.crt")}"}}}}]\n'
+            "users: [{name: admin, user: {token: sesame}}]\n"
+            "contexts: [{name: peer, context: {cluster: peer, user: admin}}]\n")
+
+    def command(self):
+        key = self.path("tls.key")
+        return [self.binary, "--etcd-servers", self.etcd.url, "--bind-address", "127.0.0.1", "--secure-port",
+                str(self.port), "--tls-cert-file", self.path("tls.crt"), "--tls-private-key-file", key,
+                "--token-auth-file", self.path("tokens.csv"), "--authorization-mode", "RBAC",
+                "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", key,
+                "--service-account-signing-key-file", key, "--service-cluster-ip-range", "10.0.0.0/24",
+                "--disable-admission-plugins", "ServiceAccount"]
