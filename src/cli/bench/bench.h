@@ -47,7 +47,7 @@ struct vg_bench_case {
 typedef int vg_bench_scenario_fn(struct vg_bench *b, const struct vg_bench_case *k,
                                  struct vg_bench_result *r);
 vg_bench_scenario_fn vg_bench_fill, vg_bench_list, vg_bench_page, vg_bench_fanout, vg_bench_idle,
-    vg_bench_churn, vg_bench_latency, vg_bench_slow;
+    vg_bench_churn, vg_bench_latency, vg_bench_slow, vg_bench_mixed, vg_bench_relist;
 /* All that the options want; results go into b->run. 0, VIGIL_E_CANCELED, -ENOMEM. */
 VG_CHECK int vg_bench_run_all(struct vg_bench *b);
 

@@ -72,14 +72,22 @@ int vg_bench_configmap_write(struct vg_buf *b, const struct vg_bench_object *o)
     return vg_buf_printf(b, "\"}}");
 }
 
-int vg_bench_lease_write(struct vg_buf *b, const struct vg_bench_object *o)
+/* "2026-11-16T08:00:00.123456Z" */
+static void write_time(char text[40])
 {
     struct timespec now;
     struct tm utc;
-    char text[32] = "";
+    char seconds[24] = "";
     clock_gettime(CLOCK_REALTIME, &now);
     if (gmtime_r(&now.tv_sec, &utc))
-        (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+        (void)strftime(seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text, 40, "%s.%06ldZ", seconds, now.tv_nsec / 1000 % 1000000);
+}
+
+int vg_bench_lease_write(struct vg_buf *b, const struct vg_bench_object *o)
+{
+    char now[40];
+    write_time(now);
     vg_buf_clear(b);
     int r = vg_buf_printf(b, "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/v1\",");
     if (r == 0)
@@ -87,8 +95,16 @@ int vg_bench_lease_write(struct vg_buf *b, const struct vg_bench_object *o)
     return r < 0 ? r
                  : vg_buf_printf(b,
                                  ",\"spec\":{\"holderIdentity\":\"node-%u\","
-                                 "\"leaseDurationSeconds\":40,\"renewTime\":\"%s.%06ldZ\"}}",
-                                 o->id, text, now.tv_nsec / 1000);
+                                 "\"leaseDurationSeconds\":40,\"renewTime\":\"%s\"}}",
+                                 o->id, now);
+}
+
+int vg_bench_lease_patch(struct vg_buf *b)
+{
+    char now[40];
+    write_time(now);
+    vg_buf_clear(b);
+    return vg_buf_printf(b, "{\"spec\":{\"renewTime\":\"%s\"}}", now);
 }
 
 int vg_bench_mark_patch(struct vg_buf *b, uint64_t number, uint64_t sent_ns)

@@ -18,6 +18,8 @@ struct vg_bench_object {
 VG_CHECK int vg_bench_pod_write(struct vg_buf *out, const struct vg_bench_object *o);
 VG_CHECK int vg_bench_configmap_write(struct vg_buf *out, const struct vg_bench_object *o);
 VG_CHECK int vg_bench_lease_write(struct vg_buf *out, const struct vg_bench_object *o);
+/* What a node sends every ten seconds: a merge patch. */
+VG_CHECK int vg_bench_lease_patch(struct vg_buf *out);
 /* A merge patch that sets the mark and nothing else. */
 VG_CHECK int vg_bench_mark_patch(struct vg_buf *out, uint64_t number, uint64_t sent_ns);
 /* The status that a kubelet reports of a pod, as a merge patch. */

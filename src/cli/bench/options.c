@@ -10,7 +10,8 @@
 const char *const vg_bench_scenario_names[VG_BENCH_SCENARIOS] = {
     [VG_BENCH_FILL] = "fill",       [VG_BENCH_LIST] = "list", [VG_BENCH_PAGE] = "page",
     [VG_BENCH_FANOUT] = "fanout",   [VG_BENCH_IDLE] = "idle", [VG_BENCH_CHURN] = "churn",
-    [VG_BENCH_LATENCY] = "latency", [VG_BENCH_SLOW] = "slow",
+    [VG_BENCH_LATENCY] = "latency", [VG_BENCH_SLOW] = "slow", [VG_BENCH_MIXED] = "mixed",
+    [VG_BENCH_RELIST] = "relist",
 };
 
 enum flag_type { TEXT, YES, WHOLE, REAL, WHOLES, CHOICES, CHOICE, PIDS };
@@ -42,6 +43,8 @@ static const struct flag {
     {"name", 0, TEXT, AT(name), 0, 0, NULL},
     {"json", 0, TEXT, AT(json), 0, 0, NULL},
     {"html", 0, TEXT, AT(html), 0, 0, NULL},
+    {"restart-command", 0, TEXT, AT(restart), 0, 0, NULL},
+    {"scale", 0, REAL, AT(scale), 0.0002, 10, NULL},
     {"quiet", 'q', YES, AT(is_quiet), 0, 0, NULL},
     {"quick", 0, YES, AT(quick), 0, 0, NULL},
     {"keep", 0, YES, AT(keeps), 0, 0, NULL},
@@ -197,7 +200,7 @@ static int read_scenario(struct vg_bench_options *o, const char *text, struct vg
     bool is_all = strcmp(text, "all") == 0, is_known = is_all;
     for (size_t i = 0; i < VG_BENCH_SCENARIOS; i++) {
         bool is_it = strcmp(text, vg_bench_scenario_names[i]) == 0;
-        o->wants[i] = o->wants[i] || is_it || is_all;
+        o->wants[i] = o->wants[i] || is_it || (is_all && i != VG_BENCH_RELIST);
         is_known = is_known || is_it;
     }
     return is_known ? 0

@@ -18,6 +18,8 @@ enum vg_bench_scenario {
     VG_BENCH_CHURN,
     VG_BENCH_LATENCY,
     VG_BENCH_SLOW,
+    VG_BENCH_MIXED,
+    VG_BENCH_RELIST,
     VG_BENCH_SCENARIOS
 };
 extern const char *const vg_bench_scenario_names[VG_BENCH_SCENARIOS];

@@ -18,6 +18,8 @@ static const struct {
     [VG_BENCH_CHURN] = {vg_bench_churn, BY_MEDIA | BY_HTTP | BY_WATCHERS | BY_SELECTOR},
     [VG_BENCH_LATENCY] = {vg_bench_latency, BY_MEDIA | BY_HTTP | BY_WATCHERS | BY_SELECTOR},
     [VG_BENCH_SLOW] = {vg_bench_slow, BY_MEDIA | BY_HTTP | BY_WATCHERS | BY_SELECTOR},
+    [VG_BENCH_MIXED] = {vg_bench_mixed, BY_MEDIA | BY_HTTP},
+    [VG_BENCH_RELIST] = {vg_bench_relist, BY_MEDIA | BY_HTTP | BY_WATCHERS | BY_OBJECTS},
 };
 
 static const char *const selectors[] = {"all", "node", "label"};
