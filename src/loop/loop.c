@@ -10,7 +10,9 @@
  *   P3 who wakes sets `woken` and then looks at `sleeping`; who sleeps sets `sleeping` and then
  * looks at `woken`: one of them sees the other, so no wake is slept through.
  *   P4 a sender counts itself in `posting` before its mail can be seen and leaves as the last thing
- *      it does to the loop: who was answered may free the loop, which waits for the count. */
+ *      it does to the loop: who was answered may free the loop, which waits for the count.
+ *   P5 nobody is left to be woken soon when libuv may sleep: what runs before the poll may have
+ *      asked for it, and `lie_down`, which was started first, is the last of libuv's that does. */
 #include "loop.h"
 
 #include <errno.h>
@@ -24,9 +26,10 @@
 #include "timer_int.h"
 
 struct vg_loop {
-    int wake_fd;      /* mail came, the fake clock moved, or stop */
-    uv_poll_t wake;   /* of wake_fd */
-    uv_timer_t alarm; /* the earliest of our timers (P1) */
+    int wake_fd;           /* mail came, the fake clock moved, or stop */
+    uv_poll_t wake;        /* of wake_fd */
+    uv_prepare_t lie_down; /* P5 */
+    uv_timer_t alarm;      /* the earliest of our timers (P1) */
     struct vg_mailbox box;
     const struct vg_clock *clock;
     struct vg_timer *timers; /* heap */
@@ -38,10 +41,16 @@ struct vg_loop {
     _Atomic bool polling;         /* libuv runs */
     _Atomic unsigned posting;     /* P4 */
     bool started;
-    _Atomic bool turning; /* a turn is under way; turns do not nest */
-    bool ran;             /* mail or a timer ran in this turn */
-    uv_loop_t uv;         /* last, for it is long: what threads share lies together */
+    _Atomic bool turning;  /* a turn is under way; turns do not nest */
+    bool ran;              /* mail or a timer ran in this turn */
+    unsigned n_soon;       /* how often that was said */
+    struct vg_waker *soon; /* to be woken at the end of this step; NULL: nobody */
+    uv_loop_t uv;          /* last, for it is long: what threads share lies together */
 };
+
+/* 16: a quarter of what a loop has in a turn with 256 writers; the committing thread then works
+ * while the loop still reads. */
+#define SOON_MAX 16u
 
 static _Thread_local char thread_mark; /* its address names the thread */
 
@@ -60,6 +69,33 @@ static void wake_loop(void *arg)
         ssize_t n = write(loop->wake_fd, &one, sizeof one); /* full means that it is awake */
         (void)n;
     }
+}
+
+static void wake_those(struct vg_loop *loop)
+{
+    struct vg_waker *w = loop->soon;
+    loop->soon = NULL;
+    loop->n_soon = 0;
+    if (w)
+        vg_waker_wake(w);
+}
+
+void vg_loop_wake_soon(struct vg_loop *loop, struct vg_waker *waker)
+{
+    if (!vg_loop_is_current(loop) || !loop->turning) {
+        vg_waker_wake(waker);
+        return;
+    }
+    if (loop->soon != waker)
+        wake_those(loop);
+    loop->soon = waker;
+    if (++loop->n_soon == SOON_MAX)
+        wake_those(loop);
+}
+
+static void on_lie_down(uv_prepare_t *handle)
+{
+    wake_those(VG_CONTAINER_OF(handle, struct vg_loop, lie_down));
 }
 
 static void set_runner(struct vg_loop *loop, const void *mark)
@@ -137,6 +173,8 @@ static int open_handles(struct vg_loop *loop)
         return r;
     }
     (void)uv_poll_start(&loop->wake, UV_READABLE, on_wake); /* cannot fail, nor can the next */
+    (void)uv_prepare_init(&loop->uv, &loop->lie_down);
+    (void)uv_prepare_start(&loop->lie_down, on_lie_down);
     return uv_timer_init(&loop->uv, &loop->alarm);
 }
 
@@ -179,6 +217,7 @@ void vg_loop_free(struct vg_loop *loop)
         sched_yield();
     vg_clock_off_advance(loop->clock, wake_loop, loop);
     uv_close((uv_handle_t *)&loop->wake, NULL);
+    uv_close((uv_handle_t *)&loop->lie_down, NULL);
     uv_close((uv_handle_t *)&loop->alarm, NULL);
     uv_walk(&loop->uv, expect_closing, NULL);
     uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets handles close, ours and those closed just before */
@@ -247,8 +286,11 @@ bool vg_loop_turn(struct vg_loop *loop, bool wait)
     uv_update_time(&loop->uv);
     set_alarm(loop);
     poll_once(loop, wait);
+    wake_those(loop);
     run_mail(loop);
+    wake_those(loop);
     run_timers(loop);
+    wake_those(loop);
     loop->turning = false;
     return loop->ran;
 }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "mailbox.h"
+#include "waker.h"
 
 struct vg_loop;
 
@@ -52,6 +53,12 @@ void vg_loop_turn_until(struct vg_loop *loop, const bool *flag);
 
 /* Thread: any. Never fails; mail->run is called on the loop and may free or post the mail again. */
 void vg_loop_post(struct vg_loop *loop, struct vg_mail *mail);
+
+/* Wake a thread that something was left for (vg_mailbox_put): when the step of the turn is over
+ * (descriptors, mail, timers), or when it has been said so often that it pays to begin. So many
+ * requests that came together cost one switch of threads. From elsewhere it is woken at once.
+ * Thread: any; the waker must outlive the turn. */
+void vg_loop_wake_soon(struct vg_loop *loop, struct vg_waker *waker);
 
 /* Thread: the loop's. A timer fires at the first turn that is not before its time, never early; on
  * the real clock up to a millisecond or so late. A delay past the end of time means never. fire may

@@ -28,7 +28,8 @@ static bool reserve(struct vg_mailbox *box)
     return true;
 }
 
-int vg_mailbox_post(struct vg_mailbox *box, struct vg_mail *mail)
+/* As vg_mailbox_put; *ret_was_empty: nobody was told of mail here. */
+static int put(struct vg_mailbox *box, struct vg_mail *mail, bool *ret_was_empty)
 {
     if (!reserve(box))
         return VIGIL_E_BUSY;
@@ -41,11 +42,24 @@ int vg_mailbox_post(struct vg_mailbox *box, struct vg_mail *mail)
         mail->next = head;
     } while (!atomic_compare_exchange_weak_explicit(&box->newest, &head, mail, memory_order_release,
                                                     memory_order_relaxed));
-    /* Only the mail that found the box empty wakes (M2): the receiver takes all or none. The mail
-     * is the receiver's by now and may be gone. */
-    if (!head && box->wake)
-        box->wake(box->wake_arg);
+    *ret_was_empty = !head; /* the mail is the receiver's by now and may be gone */
     return 0;
+}
+
+int vg_mailbox_put(struct vg_mailbox *box, struct vg_mail *mail)
+{
+    bool was_empty;
+    return put(box, mail, &was_empty);
+}
+
+int vg_mailbox_post(struct vg_mailbox *box, struct vg_mail *mail)
+{
+    bool was_empty = false;
+    int r = put(box, mail, &was_empty);
+    /* Only the mail that found the box empty wakes (M2): the receiver takes all or none. */
+    if (was_empty && box->wake)
+        box->wake(box->wake_arg);
+    return r;
 }
 
 static struct vg_mail *take_and_leave(struct vg_mailbox *box, struct vg_mail *leave)

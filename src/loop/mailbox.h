@@ -35,6 +35,8 @@ void vg_mailbox_init(struct vg_mailbox *box, size_t cap, void (*wake)(void *arg)
 /* Thread: any. 0, or VIGIL_E_BUSY: full, VIGIL_E_CLOSED; then the mail still belongs to the caller.
  */
 VG_CHECK int vg_mailbox_post(struct vg_mailbox *box, struct vg_mail *mail);
+/* The same, but who posts wakes the receiver itself, soon (vg_loop_wake_soon). */
+VG_CHECK int vg_mailbox_put(struct vg_mailbox *box, struct vg_mail *mail);
 
 /* Thread: the receiver. All mails, oldest first, linked by next; NULL when there are none. */
 struct vg_mail *vg_mailbox_take_all(struct vg_mailbox *box);

@@ -60,10 +60,13 @@ static int submit(struct vg_engine *e, struct vg_server_thread *to, struct vg_st
     if (!req->loop || !req->done)
         return VIGIL_E_INVALID;
     int r = VIGIL_E_CLOSED;
+    struct vg_loop *loop = req->loop;
     req->type = (uint8_t)type;
     if (!atomic_load(&e->closing))
-        r = vg_mailbox_post(&to->box, &req->mail);
-    if (r < 0) /* on success req may be answered already */
+        r = vg_mailbox_put(&to->box, &req->mail);
+    if (r == 0) /* req may be answered already */
+        vg_loop_wake_soon(loop, &to->waker);
+    else
         req->err = vg_fail(&req->status, r, "%s", vg_err_text(r));
     return r;
 }
