@@ -46,12 +46,14 @@ _vigil() {
                 --context --server --token --certificate-authority --client-certificate --client-key
                 --insecure-skip-tls-verify --help --version'
         elif ((${#operands[@]} == 0)); then
-            list='get watch events top kinds backup restore migrate help'
+            list='get watch events top kinds backup restore migrate bench help'
         elif [[ ${operands[0]} == help ]]; then
-            list='get watch events top kinds backup restore migrate'
+            list='get watch events top kinds backup restore migrate bench'
         elif [[ ${operands[0]} == @(backup|restore|migrate) ]]; then
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return
+        elif [[ ${operands[0]} == bench ]]; then
+            list='fill list page fanout idle churn latency slow mixed relist all report'
         elif [[ ${operands[0]} != @(get|watch) ]]; then
             return
         elif ((${#operands[@]} == 1)); then

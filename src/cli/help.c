@@ -15,6 +15,7 @@ const char vg_help[] =
     "  vigil backup FROM FILE    everything that a vigild keeps, into a file\n"
     "  vigil restore FILE TO     and back\n"
     "  vigil migrate FROM TO     into another place; for these three see vigil help backup\n"
+    "  vigil bench SCENARIO...   how much the server holds, and how soon; see vigil help bench\n"
     "  vigil help COMMAND        more about a command, with examples\n"
     "\n"
     "KIND is a plural, a singular or a short name, with .GROUP where it is ambiguous: pods, pod, "

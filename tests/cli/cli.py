@@ -563,7 +563,8 @@ def test_completion(case):
     script = os.path.join(HERE, "../../packaging/vigil.bash")
     env = {**environment(s), "PATH": os.path.dirname(VIGIL) + ":" + os.environ["PATH"]}
     for words, want in ((("",), {"get", "watch", "events", "top", "kinds", "backup", "restore",
-                                    "migrate", "help"}), (("w",), {"watch"}),
+                                    "migrate", "bench", "help"}), (("w",), {"watch"}),
+                        (("bench", "fan"), {"fanout"}),
                         (("get", "podt"), {"podtemplates"}), (("get", "pods", ""), {"web-1"}),
                         (("-n", "default", "watch", "pod", "we"), {"web-1"}),
                         (("get", "-n", "kube-s"), {"kube-system"}), (("get", "-o", "y"), {"yaml"}),

@@ -106,6 +106,7 @@ struct vg_bench_stage {
     struct vg_bench_bits written;
     uint64_t numbers; /* given out before this writing began */
     int failed;
+    bool has_lost; /* what has not come in time is not waited for again */
     /* As in struct vg_bench_writers_plan; NULL: none. */
     int (*gate)(struct vg_bench_stage *s);
     void (*seen)(struct vg_bench_stage *s, uint64_t number); /* a change was acknowledged; NULL */

@@ -54,6 +54,7 @@ const char vg_bench_help[] =
     "      --scale F             of mixed (0.1: 500 nodes)\n"
     "      --settle S            at most so long until the server is idle, before memory is read "
     "(5)\n"
+    "      --patience S          an event that has not come for so long is lost (30)\n"
     "      --restart-command CMD for relist; without it you are asked to restart the server\n"
     "      --quick               smaller numbers, for a look\n"
     "\n"

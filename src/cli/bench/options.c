@@ -66,6 +66,7 @@ static const struct flag {
     {"rate", 0, REAL, AT(rate), 0.1, 100000, NULL},
     {"seconds", 0, REAL, AT(seconds), 0.1, 3600, NULL},
     {"settle", 0, REAL, AT(settle), 0, 60, NULL},
+    {"patience", 0, REAL, AT(patience), 0.1, 600, NULL},
     {"server-pid", 0, PIDS, AT(pids), 1, 4194304, NULL},
     {"etcd-port", 0, WHOLE, AT(etcd_port), 1, 65535, NULL},
     {"help", 'h', YES, AT(is_help), 0, 0, NULL},
@@ -235,6 +236,7 @@ static void give_defaults(struct vg_bench_options *o)
             *wholes[i].at = wholes[i].value;
     o->seconds = o->seconds > 0 ? o->seconds : q ? 3 : 10;
     o->scale = o->scale > 0 ? o->scale : q ? 0.02 : 0.1;
+    o->patience = o->patience > 0 ? o->patience : 30;
     o->settle = o->settle >= 0 ? o->settle : q ? 1 : 5;
 }
 

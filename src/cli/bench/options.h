@@ -43,7 +43,7 @@ struct vg_bench_options {
     struct vg_bench_axis watchers, objects, media, http, gzip, selector;
     uint32_t kind; /* enum vg_bench_kind */
     uint32_t clients, streams, nodes, events, lists, page, bytes, stalled_percent;
-    double rate, seconds, scale, settle;
+    double rate, seconds, scale, settle, patience;
     uint32_t pids[VG_BENCH_PIDS_MAX];
     size_t n_pids;
     uint32_t etcd_port;

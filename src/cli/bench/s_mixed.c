@@ -21,7 +21,6 @@
 /* A pod's next step comes so long after the last was acknowledged. */
 #define STEP_NS (300 * VG_NS_PER_MS)
 #define PART_CLIENTS 8u
-#define AWAIT_NS (30 * VG_NS_PER_S)
 
 enum part { LEASES, CREATES, STATUSES, DELETES, PARTS };
 static const char *const part_names[PARTS] = {"lease", "create", "status", "delete"};
@@ -335,8 +334,9 @@ static int measure(struct mixed *m, struct vg_bench_crowd *kubelets,
     int err = run_jobs(m, jobs);
     if (err < 0)
         return err;
-    bool has_all = vg_bench_crowd_await(kubelets, m->pods, AWAIT_NS) &&
-                   vg_bench_crowd_await(informers, (uint64_t)m->pods * INFORMERS, AWAIT_NS);
+    uint64_t limit = (uint64_t)(m->b->o->patience * 1e9);
+    bool has_all = vg_bench_crowd_await(kubelets, m->pods, limit) &&
+                   vg_bench_crowd_await(informers, (uint64_t)m->pods * INFORMERS, limit);
     (void)has_all; /* what is missing is counted below */
     vg_bench_meter_end(m->b, &meter, r);
     put_jobs(r, jobs);

@@ -4,31 +4,26 @@
 
 #include "bench.h"
 
-/* Events that do not come for so long are lost. */
-#define AWAIT_NS (30 * VG_NS_PER_S)
 /* Before measuring: what the first few need once is not counted. */
 #define WARM_UP 3u
 
 static struct vg_bench_writers_result result; /* large; scenarios run one after the other */
 
-static int not_seen(struct vg_bench *b, const struct vg_bench_crowd *c, uint64_t wanted)
+/* What has not come by then is lost, and counted when the crowd is judged. */
+static int await(struct vg_bench_stage *s, struct vg_bench_crowd *c, uint32_t watchers)
 {
-    if (vg_bench_is_interrupted())
-        return vg_fail(&b->status, VIGIL_E_CANCELED, "interrupted");
-    return vg_fail(&b->status, VIGIL_E_TIMEOUT,
-                   "watchers saw %llu of %llu events, then none for %u s; %u were ended",
-                   (unsigned long long)vg_bench_crowd_marks(c), (unsigned long long)wanted,
-                   (unsigned)(AWAIT_NS / VG_NS_PER_S), vg_bench_crowd_ended(c));
+    uint64_t wanted = vg_bench_stage_expected(s, watchers, s->numbers);
+    bool hopes = !s->has_lost && vg_bench_crowd_ended(c) == 0;
+    uint64_t limit = hopes ? (uint64_t)(s->b->o->patience * 1e9) : VG_NS_PER_S / 2;
+    s->has_lost = !vg_bench_crowd_await(c, wanted, limit) || s->has_lost;
+    return vg_bench_is_interrupted() ? vg_fail(&s->b->status, VIGIL_E_CANCELED, "interrupted") : 0;
 }
 
 static int write_and_await(struct vg_bench_stage *s, struct vg_bench_crowd *c, uint32_t watchers,
                            struct vg_bench_writers_plan plan)
 {
     int r = vg_bench_stage_write(s, &plan, &result);
-    uint64_t wanted = vg_bench_stage_expected(s, watchers, s->numbers);
-    if (r == 0 && !vg_bench_crowd_await(c, wanted, AWAIT_NS))
-        r = not_seen(s->b, c, wanted);
-    return r;
+    return r < 0 ? r : await(s, c, watchers);
 }
 
 static void put_quantiles(struct vg_bench_result *r, const char *prefix,
@@ -67,10 +62,11 @@ static int gate(struct vg_bench_stage *s)
     struct paced *p = s->arg;
     uint64_t now = vg_bench_now(),
              wanted = vg_bench_stage_expected(s, p->watchers, s->numbers + p->sent);
-    if (vg_bench_crowd_marks(p->crowd) < wanted) {
+    if (!s->has_lost && vg_bench_crowd_marks(p->crowd) < wanted) {
         p->since_ns = p->is_waiting ? p->since_ns : now;
         p->is_waiting = true;
-        return now - p->since_ns > AWAIT_NS ? not_seen(s->b, p->crowd, wanted) : 0;
+        s->has_lost = (double)(now - p->since_ns) > s->b->o->patience * 1e9;
+        return 0;
     }
     if (p->sent > p->warm_up && p->acked_ns)
         vg_bench_crowd_arrivals(p->crowd, p->acked_ns, &p->after_ack);
@@ -229,10 +225,7 @@ static int write_for_a_while(struct vg_bench_stage *s, struct vg_bench_crowd *c,
     s->meter = NULL;
     if (err < 0)
         return err;
-    uint64_t wanted = vg_bench_stage_expected(s, watchers, s->numbers);
-    uint64_t limit = vg_bench_crowd_ended(c) ? VG_NS_PER_S : AWAIT_NS;
-    if (!vg_bench_crowd_await(c, wanted, limit) && vg_bench_crowd_ended(c) == 0)
-        err = not_seen(s->b, c, wanted);
+    err = await(s, c, watchers);
     vg_bench_meter_end(s->b, m, r);
     return err;
 }

@@ -149,35 +149,49 @@ static int finalize(struct vg_bench *b, const char *ns)
     return r < 0 ? r : await_gone(b, ns, GONE_LIMIT_NS);
 }
 
-static int remove_namespace(struct vg_bench *b, enum vg_bench_room room)
+/* It is told to go; whether controllers see to that. */
+static int begin_removal(struct vg_bench *b, enum vg_bench_room room, bool *ret_has_controllers)
+{
+    int r = vg_bench_clear(b, room);
+    if (r < 0)
+        return r;
+    /* Controllers put this into every namespace. */
+    r = ask_for(b, "GET", b->ns[room], "/configmaps/kube-root-ca.crt");
+    *ret_has_controllers = r == 200;
+    return r < 0 ? r : VG_MIN(ask_for(b, "DELETE", b->ns[room], ""), 0);
+}
+
+static int end_removal(struct vg_bench *b, enum vg_bench_room room, bool has_controllers)
 {
     const char *ns = b->ns[room];
-    /* Controllers put this into every namespace. */
-    int has_controllers = ask_for(b, "GET", ns, "/configmaps/kube-root-ca.crt");
-    int r = has_controllers < 0 ? has_controllers : ask_for(b, "DELETE", ns, "");
-    if (r < 0 || r == 404)
-        return VG_MIN(r, 0);
-    r = await_gone(b, ns, has_controllers == 200 ? GONE_LIMIT_NS : GONE_SOON_NS);
-    if (r == 0 && has_controllers != 200)
+    int r = await_gone(b, ns, has_controllers ? GONE_LIMIT_NS : GONE_SOON_NS);
+    if (r == 0 && !has_controllers)
         r = finalize(b, ns);
     return r == 0 ? vg_fail(&b->status, VIGIL_E_TIMEOUT, "the namespace %s does not go away", ns)
                   : VG_MIN(r, 0);
 }
 
+static int remove_namespaces(struct vg_bench *b)
+{
+    bool has_controllers[VG_BENCH_ROOMS] = {0};
+    int r[VG_BENCH_ROOMS] = {0}, err = 0;
+    for (enum vg_bench_room room = 0; room < VG_BENCH_ROOMS; room++)
+        if (b->has_ns[room])
+            r[room] = begin_removal(b, room, &has_controllers[room]);
+    for (enum vg_bench_room room = 0; room < VG_BENCH_ROOMS; room++) {
+        if (b->has_ns[room] && r[room] == 0)
+            r[room] = end_removal(b, room, has_controllers[room]);
+        err = err ? err : r[room];
+    }
+    return err;
+}
+
 int vg_bench_close(struct vg_bench *b)
 {
-    int err = 0;
     vg_bench_forget_interrupt();
-    for (enum vg_bench_room room = 0; room < VG_BENCH_ROOMS && !b->o->keeps; room++) {
-        if (!b->has_ns[room])
-            continue;
-        snprintf(b->doing, sizeof b->doing, "cleaning up");
-        vg_bench_say(b, "%s", b->ns[room]);
-        int r = vg_bench_clear(b, room);
-        if (r == 0)
-            r = remove_namespace(b, room);
-        err = err ? err : r;
-    }
+    snprintf(b->doing, sizeof b->doing, "cleaning up");
+    vg_bench_say(b, "%s", b->ns[VG_BENCH_STOCK]);
+    int err = b->o->keeps ? 0 : remove_namespaces(b);
     vg_bench_say_nothing(b);
     vg_bench_conn_free(b->conn);
     vg_bench_engine_done(&b->engine);
