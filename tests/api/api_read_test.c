@@ -13,9 +13,7 @@ static struct vg_reply reply;
 static int setup(void **state)
 {
     (void)state;
-    struct vg_adrv_opts opts = {
-        .engine = engine, .storage = {.unsafe_no_fsync = true}, .cacher = {.fresh_ms = 200}};
-    vg_adrv_open(&d, &opts);
+    vg_adrv_open_hasty(&d, engine);
     return 0;
 }
 

@@ -108,7 +108,9 @@ def run(client, kind, folder):
     return why
 
 
-def main():
+def replay_all(replay):
+    """The main of a script: replay(client, vectors, only) returns what to say at the end, given how many
+    differ, and what differs as (name, (what, want, got))."""
     args = sys.argv[1:]
     show = int(args[args.index("--show") + 1]) if "--show" in args else 20
     only = args[args.index("--only") + 1] if "--only" in args else ""
@@ -120,31 +122,29 @@ def main():
     client = Client(int(server.stdout.readline().split()[1]))
     for ns in ("vec-kinds", "vec-limits", "default", "kube-system"):
         make_namespace(client, ns)
+    summary, failures = replay(client, vectors, only)
+    server.stdin.close()
+    server.wait()
+    for name, (what, want, got) in failures[:show]:
+        i = next((i for i, (a, b) in enumerate(zip(want, got)) if a != b), 0)
+        print(f"--- {name}: {what}\n  want ...{want[max(0, i - 80):i + 200]}\n  got  ...{got[max(0, i - 80):i + 200]}")
+    print(summary(len(failures)))
+    return 1 if failures else 0
+
+
+def replay_kinds(client, vectors, only):
     same, failures, expected = 0, [], 0
-    for kind, example, folder in examples(vectors, only):
-        why = run(client, kind, folder)
-        if not why:
-            same += 1
-        elif kind in EXPECTED:
-            expected += 1
-        else:
-            failures.append((f"{kind}/{example}", why))
-    for kind, example, folder in calls(vectors, only):
-        why = run_call(client, folder)
+    found = [(kind, example, run(client, kind, folder)) for kind, example, folder in examples(vectors, only)]
+    found += [(kind, example, run_call(client, folder)) for kind, example, folder in calls(vectors, only)]
+    for kind, example, why in found:
         if not why:
             same += 1
         elif kind in EXPECTED or f"{kind}/{example}" in EXPECTED:
             expected += 1
         else:
             failures.append((f"{kind}/{example}", why))
-    server.stdin.close()
-    server.wait()
-    for name, (what, want, got) in failures[:show]:
-        i = next((i for i, (a, b) in enumerate(zip(want, got)) if a != b), 0)
-        print(f"--- {name}: {what}\n  want ...{want[max(0, i - 80):i + 200]}\n  got  ...{got[max(0, i - 80):i + 200]}")
-    print(f"{same} examples agree, {expected} are expected to differ, {len(failures)} differ")
-    return 1 if failures else 0
+    return lambda n: f"{same} examples agree, {expected} are expected to differ, {n} differ", failures
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(replay_all(replay_kinds))

@@ -11,12 +11,11 @@ managedFields and ages.
 import json
 import os
 import re
-import subprocess
 import sys
 import urllib.parse
 
-from replay import SKIPPED, Client, clean_up, make_namespace, normal
-from replay_kinds import examples, load
+from replay import clean_up, normal
+from replay_kinds import examples, load, replay_all
 
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 AGE = re.compile(r"\b\d+[smhdy](\d+[smhd])?\b")
@@ -95,32 +94,15 @@ def run(client, kind, folder):
     return why, n
 
 
-def main():
-    args = sys.argv[1:]
-    show = int(args[args.index("--show") + 1]) if "--show" in args else 20
-    only = args[args.index("--only") + 1] if "--only" in args else ""
-    vectors = os.environ.get("VG_VECTORS", args[1])
-    if not os.path.isdir(vectors + "/kinds"):
-        print(f"no vectors in {vectors}: nothing is replayed")
-        return SKIPPED
-    server = subprocess.Popen([args[0]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    client = Client(int(server.stdout.readline().split()[1]))
-    for ns in ("vec-kinds", "vec-limits", "default", "kube-system"):
-        make_namespace(client, ns)
+def replay_tables(client, vectors, only):
     same, failures = 0, []
     for kind, example, folder in examples(vectors, only):
         why, n = run(client, kind, folder)
         same += n if not why else 0
         if why:
             failures.append((f"{kind}/{example}", why))
-    server.stdin.close()
-    server.wait()
-    for name, (what, want, got) in failures[:show]:
-        i = next((i for i, (a, b) in enumerate(zip(want, got)) if a != b), 0)
-        print(f"--- {name}: {what}\n  want ...{want[max(0, i - 80):i + 200]}\n  got  ...{got[max(0, i - 80):i + 200]}")
-    print(f"{same} tables agree, {len(failures)} examples differ")
-    return 1 if failures else 0
+    return lambda n: f"{same} tables agree, {n} examples differ", failures
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(replay_all(replay_tables))

@@ -34,6 +34,9 @@ void vg_respond_pinned(struct vg_api_call *call, const struct vg_head_opts *opts
 /* Answer a request whose verb is still under way, as when its time is over. */
 void vg_call_answer_early(struct vg_api_call *call, const struct vg_api_status *status);
 
+/* What is stored cannot be shown as it was asked for. */
+void vg_respond_unencodable(struct vg_api_call *call, int err);
+
 /* An object, given as its JSON, as a Table of one (respond_table.c). */
 void vg_respond_table(struct vg_api_call *call, int code, struct vg_buf *take_object);
 /* The same with other columns than the kind's. */
