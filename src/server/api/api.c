@@ -19,6 +19,15 @@
 
 /* ---- the process ---- */
 
+static int choose_ranges(struct vg_api *api)
+{
+    api->ranges = api->opts.ranges;
+    if (api->ranges)
+        return 0;
+    api->ranges = api->own_ranges = vg_new(struct vg_claim_ranges);
+    return api->ranges ? vg_claim_ranges_parse(NULL, NULL, api->ranges, NULL) : -ENOMEM;
+}
+
 int vg_api_new(const struct vg_api_opts *opts, struct vg_api **ret_api)
 {
     struct vg_api *api = vg_new(struct vg_api);
@@ -36,9 +45,7 @@ int vg_api_new(const struct vg_api_opts *opts, struct vg_api **ret_api)
     api->cacher = o->cacher;
     int r = o->seed ? 0 : vg_random_bytes(&o->seed, sizeof o->seed);
     if (r == 0)
-        r = (api->ranges = vg_new(struct vg_claim_ranges)) ? 0 : -ENOMEM;
-    if (r == 0)
-        r = vg_claim_ranges_parse(o->service_ips, o->service_ports, api->ranges, NULL);
+        r = choose_ranges(api);
     if (r == 0)
         r = vg_discovery_new(api->opts.git_version, &api->discovery);
     if (r == 0 && o->metrics)
@@ -57,7 +64,7 @@ void vg_api_free(struct vg_api *api)
         return;
     vg_api_metrics_free(api->counters);
     vg_discovery_free(api->discovery);
-    vg_free(api->ranges);
+    vg_free(api->own_ranges);
     vg_free(api);
 }
 
@@ -119,6 +126,16 @@ const char *vg_api_audit_id(const struct vg_api_call *call, char room[VG_AUDIT_I
     vg_uuid_write(call->audit.uuid, room);
     room[VG_UUID_TEXT] = 0;
     return room;
+}
+
+bool vg_api_is_unreadable(struct vg_api_call *call, size_t kind, const struct vg_obj_predicate *p,
+                          struct vg_api_status *ret_status)
+{
+    struct vg_obj_key key;
+    if (VG_LIKELY(!vg_cache_unreadable(call->loop->api->cacher, kind, p, &key)))
+        return false;
+    vg_status_unreadable(&call->ask->arena, ret_status, vg_obj_key_slice(&key));
+    return true;
 }
 
 /* ---- the end of a call ---- */

@@ -27,6 +27,7 @@ struct vg_api;
 struct vg_api_loop;
 struct vg_api_call;
 struct vg_api_call_ops;
+struct vg_claim_ranges;
 
 struct vg_api_opts {
     struct vg_storage *storage;
@@ -39,8 +40,7 @@ struct vg_api_opts {
     uint64_t event_ttl_ms;          /* of kinds with a time to live: 0 = what the table says */
     size_t body_max;                /* 0 = 3145728 */
     uint64_t seed;                  /* of jitter and names; 0 = random */
-    const char *service_ips;        /* "10.0.0.0/24" or one of each family; NULL: that */
-    const char *service_ports;      /* of nodes; NULL: "30000-32767" */
+    struct vg_claim_ranges *ranges; /* for services (claims.h), outlives it; NULL: the defaults */
     const char *git_version;        /* /version; NULL = "v1.36.4+vigil" */
     const struct vg_api_call_ops *call_ops; /* what the maker of calls is told, and does */
 };

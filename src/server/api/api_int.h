@@ -19,10 +19,11 @@ struct vg_api {
     const struct vg_log *log;
     struct vg_storage *storage;
     struct vg_cacher *cacher;
-    struct vg_api_metrics *counters; /* metrics.c; NULL: not counted */
-    struct vg_discovery *discovery;  /* documents, made once (discovery.c) */
-    struct vg_claim_ranges *ranges;  /* what is given once (claims.h) */
-    _Atomic uint64_t namespaces_rev; /* of our last write of a namespace: see admit.c */
+    struct vg_api_metrics *counters;    /* metrics.c; NULL: not counted */
+    struct vg_discovery *discovery;     /* documents, made once (discovery.c) */
+    struct vg_claim_ranges *ranges;     /* what is given once (claims.h) */
+    struct vg_claim_ranges *own_ranges; /* NULL: they are another's */
+    _Atomic uint64_t namespaces_rev;    /* of our last write of a namespace: see admit.c */
 };
 
 struct vg_api_loop {
@@ -61,6 +62,12 @@ struct vg_api_op {
  * call is gone once its exchange is closed too; done never comes from within. An exchange that was
  * never answered is aborted. */
 void vg_call_finish(struct vg_api_call *call);
+
+/* Would a state of what matches be without something that cannot be read? Then the Status says so;
+ * of a kind without a cache storage tells. */
+struct vg_api_status;
+bool vg_api_is_unreadable(struct vg_api_call *call, size_t kind, const struct vg_obj_predicate *p,
+                          struct vg_api_status *ret_status);
 
 /* The forms that vg_api_make_form knows; 0 is the stored JSON. */
 enum {

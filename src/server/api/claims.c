@@ -401,7 +401,7 @@ int vg_change_unclaim(struct vg_change *c)
     VG_AUTO(arena) arena = {0};
     struct vg_json *old;
     vg_change_forget_claims(c);
-    if (!rules || !rules->claim || !c->cur)
+    if (!rules || !rules->claim || !c->cur || c->cur->header_len == 0)
         return 0;
     struct vg_json_opts opts = {.max_depth = VG_JSON_DEPTH_MAX};
     if (vg_json_parse(&arena, vg_rec_value(c->cur), &opts, &old, NULL) < 0)

@@ -272,8 +272,9 @@ static void decide(struct vg_change *c)
         finish(c, VG_CHANGE_FAIL);
         return;
     }
-    if (c->cur && c->cur->header_len == 0) { /* written by others, in a form that we cannot read */
-        fail(c, VIGIL_E_STORE_DAMAGED, "what is stored under this name cannot be read");
+    if (c->cur && c->cur->header_len == 0 && !c->takes_unreadable) {
+        vg_status_unreadable(&c->call->ask->arena, &c->status, vg_obj_key_slice(&c->key));
+        finish(c, VG_CHANGE_FAIL);
         return;
     }
     c->verdict = try_once(c);

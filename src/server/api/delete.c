@@ -276,6 +276,17 @@ static bool is_marked(const struct vg_deletion *d)
     return vg_slice_eq(vg_obj_uid(&a), vg_obj_uid(&b));
 }
 
+/* The original looks for an object that cannot be read, and takes none for one that can. */
+static void refuse_readable(struct vg_change *c)
+{
+    struct vg_arena *a = &c->call->ask->arena;
+    struct vg_field_errors e = {.arena = a};
+    vg_field_invalid(&e, "ignoreStoreReadErrorWithClusterBreakingPotential", VG_SLICE_LIT("true"),
+                     "is exclusively used to delete corrupt object(s), try again by removing this "
+                     "option");
+    vg_status_invalid(a, &c->status, c->kind->group, c->kind->resource, c->name, &e);
+}
+
 static enum vg_verdict make(struct vg_change *c)
 {
     struct vg_deletion *d = VG_CONTAINER_OF(c, struct vg_deletion, change);
@@ -285,11 +296,17 @@ static enum vg_verdict make(struct vg_change *c)
         c->cur = vg_rec_unref(c->cur);
         return VG_CHANGE_NONE;
     }
+    if (d->opts.takes_unreadable && (!c->cur || c->cur->header_len)) {
+        refuse_readable(c);
+        return VG_CHANGE_FAIL;
+    }
     if (!c->cur) {
         vg_status_not_found(&c->call->ask->arena, &c->status, c->kind, c->name);
         return VG_CHANGE_FAIL;
     }
     d->drops_next = false;
+    if (d->opts.takes_unreadable)
+        return VG_CHANGE_DELETE;
     if (vg_change_load(c, &cur) < 0 || vg_deletion_check(c, &d->opts, &cur.meta) < 0)
         return VG_CHANGE_FAIL;
     bool is_namespace = vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC);
@@ -326,6 +343,7 @@ void vg_deletion_start(struct vg_deletion *d, struct vg_api_call *call, const st
         .ns = ns,
         .name = name,
         .is_dry_run = d->opts.is_dry_run,
+        .takes_unreadable = d->opts.takes_unreadable,
         .make = make,
         .done = on_changed,
     };
@@ -333,6 +351,18 @@ void vg_deletion_start(struct vg_deletion *d, struct vg_api_call *call, const st
 }
 
 /* ---- the verb ---- */
+
+/* Of what could not be read there is nothing but its name to be told. */
+static void say_unread(struct vg_change *c)
+{
+    struct vg_api_status status = {.code = 200,
+                                   .is_success = true,
+                                   .has_details = true,
+                                   .name = c->name,
+                                   .kind = vg_slice_str(c->kind->kind)};
+    vg_respond_status(c->call, &status);
+    vg_change_release(c);
+}
 
 static void say_deleted(struct vg_deletion *d)
 {
@@ -355,8 +385,10 @@ static void on_deleted(struct vg_deletion *d)
     struct vg_change *c = &d->change;
     bool says_object = !d->is_deleted || vg_kind_is(c->kind, VG_KIND_DELETE_ANSWERS_OBJECT);
     bool is_pending = !d->is_deleted && d->opts.has_orphan && !d->opts.orphans;
-    if (c->call->is_closed || c->verdict == VG_CHANGE_FAIL ||
-        (says_object && (c->out || c->is_dry_run)))
+    bool is_refused = c->call->is_closed || c->verdict == VG_CHANGE_FAIL;
+    if (!is_refused && d->opts.takes_unreadable)
+        say_unread(c);
+    else if (is_refused || (says_object && (c->out || c->is_dry_run)))
         vg_change_answer(c, is_pending ? 202 : 200);
     else
         say_deleted(d);

@@ -8,6 +8,8 @@
 #include "server/schema/strconv.h"
 #include "write.h"
 
+#define UNREADABLE "ignoreStoreReadErrorWithClusterBreakingPotential"
+
 struct reader {
     struct vg_api_call *call;
     struct vg_delete_opts *opts;
@@ -63,14 +65,15 @@ static int read_grace(struct reader *r, const struct vg_json *v)
                : 0;
 }
 
-static int read_orphan(struct reader *r, const struct vg_json *v)
+static int read_bool(struct reader *r, const struct vg_json *v, const char *field, bool *ret_has,
+                     bool *ret)
 {
     if (!v || v->type == VG_JSON_NULL)
         return 0;
     if (v->type != VG_JSON_BOOL)
-        return refuse(r, v, "DeleteOptions.orphanDependents", "bool");
-    r->opts->has_orphan = true;
-    r->opts->orphans = vg_json_is_true(v);
+        return refuse(r, v, field, "bool");
+    *ret_has = true;
+    *ret = vg_json_is_true(v);
     return 0;
 }
 
@@ -112,8 +115,12 @@ static int read_tree(struct reader *r, const struct vg_json *root)
     if (err == 0)
         err = read_preconditions(r, vg_json_get_str(root, "preconditions"));
     if (err == 0)
-        err = read_orphan(r, vg_json_get_str(root, "orphanDependents"));
+        err = read_bool(r, vg_json_get_str(root, "orphanDependents"),
+                        "DeleteOptions.orphanDependents", &r->opts->has_orphan, &r->opts->orphans);
     bool has = false;
+    if (err == 0)
+        err = read_bool(r, vg_json_get_str(root, UNREADABLE), "DeleteOptions." UNREADABLE, &has,
+                        &r->opts->takes_unreadable);
     if (err == 0)
         err = read_text(r, vg_json_get_str(root, "propagationPolicy"),
                         "DeleteOptions.propagationPolicy", "v1.DeletionPropagation", &has,
@@ -162,6 +169,7 @@ static int read_query(struct reader *r)
     struct vg_slice orphan = vg_query_get(t, "orphanDependents");
     r->opts->has_orphan = orphan.p != NULL;
     r->opts->orphans = vg_query_is_true(orphan);
+    r->opts->takes_unreadable = vg_query_bool(t, UNREADABLE);
     r->propagation = vg_query_get(t, "propagationPolicy");
     r->opts->uid = vg_query_get(t, "uid");
     r->opts->has_uid = r->opts->uid.p != NULL;
@@ -206,6 +214,27 @@ static void check_dry_run(struct vg_field_errors *e, struct reader *r)
         vg_field_not_supported(e, "dryRun", vg_api_json(e->arena, &r->dry_run), supported);
 }
 
+/* It is for one object and comes alone. */
+static void check_unreadable(struct vg_field_errors *e, struct reader *r)
+{
+    const struct vg_delete_opts *o = r->opts;
+    const struct {
+        bool is_set;
+        const char *why;
+    } others[] = {
+        {r->dry_run.n > 0, "cannot be set together with .dryRun"},
+        {r->propagation.p, "cannot be set together with .propagationPolicy"},
+        {o->has_orphan, "cannot be set together with .orphanDependents"},
+        {o->has_grace, "cannot be set together with .gracePeriodSeconds"},
+        {o->has_uid || o->has_rev, "cannot be set together with .preconditions"},
+        {r->call->ask->target->verb == VG_API_DELETECOLLECTION,
+         "is not allowed with DELETECOLLECTION, try again after removing the option"},
+    };
+    for (size_t i = 0; o->takes_unreadable && i < VG_ARRAY_LEN(others); i++)
+        if (others[i].is_set)
+            vg_field_invalid(e, UNREADABLE, VG_SLICE_LIT("true"), "%s", others[i].why);
+}
+
 /* What was read is checked; err: of reading. */
 static int conclude(struct reader *r, int err, struct vg_api_status *ret_status)
 {
@@ -217,6 +246,7 @@ static int conclude(struct reader *r, int err, struct vg_api_status *ret_status)
     struct vg_field_errors e = {.arena = a};
     check_propagation(&e, r);
     check_dry_run(&e, r);
+    check_unreadable(&e, r);
     if (e.n == 0 && !e.failed)
         return 0;
     vg_status_invalid(a, ret_status, "meta.k8s.io", "DeleteOptions", VG_SLICE_LIT(""), &e);

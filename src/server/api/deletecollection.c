@@ -200,6 +200,10 @@ static void list_cache(struct collection *w)
     struct vg_cacher *cacher = w->call->loop->api->cacher;
     struct vg_cache_snapshot *s = &w->hold->snapshot;
     size_t index = vg_kind_index(w->kind);
+    if (vg_api_is_unreadable(w->call, index, w->list.predicate, &w->status)) {
+        refuse(w);
+        return;
+    }
     int err = vg_cache_newest(cacher, index, s);
     if (err < 0) {
         fail(w, err, vg_err_text(err));
@@ -219,9 +223,10 @@ static int keep_matching(struct collection *w)
     for (size_t i = 0; err == 0 && i < w->range.n_recs && !is_full(w); i++) {
         const struct vg_rec *rec = w->range.recs[i];
         struct vg_obj_header h;
-        if (vg_obj_header_open(vg_rec_header(rec), vg_rec_value(rec), &h) < 0)
+        if (vg_obj_header_open(vg_rec_header(rec), vg_rec_value(rec), &h) < 0) {
+            vg_status_unreadable(&w->call->ask->arena, &w->status, vg_rec_key(rec));
             err = VIGIL_E_STORE_DAMAGED;
-        else if (vg_obj_predicate_matches(w->list.predicate, &h))
+        } else if (vg_obj_predicate_matches(w->list.predicate, &h))
             err = keep(w, rec);
     }
     if (err == 0 && w->range.n_recs)
@@ -240,9 +245,9 @@ static void on_range(struct vg_store_req *req)
     if (err == 0 && !w->call->is_closed)
         err = keep_matching(w);
     vg_range_done(&w->range);
-    if (err < 0)
+    if (err < 0 && w->status.code == 0)
         fail(w, err, vg_err_text(err));
-    else if (w->call->is_closed)
+    else if (err < 0 || w->call->is_closed)
         refuse(w);
     else if (has_more && !is_full(w))
         list_storage(w);

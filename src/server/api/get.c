@@ -37,6 +37,13 @@ static void refuse_err(struct getter *g, int err, const char *message)
     vg_respond_status(g->call, &status);
 }
 
+static void refuse_unreadable(struct getter *g)
+{
+    struct vg_api_status status;
+    vg_status_unreadable(&g->call->ask->arena, &status, vg_obj_key_slice(&g->key));
+    vg_respond_status(g->call, &status);
+}
+
 static void answer(struct getter *g, const struct vg_rec *rec)
 {
     struct vg_api_call *call = g->call;
@@ -77,7 +84,7 @@ static void on_range(struct vg_store_req *req)
     else if (req->rev < g->at_least)
         refuse_too_large(g, req->rev, false);
     else if (rec && vg_obj_header_open(vg_rec_header(rec), vg_rec_value(rec), &h) < 0)
-        refuse_err(g, VIGIL_E_STORE_DAMAGED, NULL);
+        refuse_unreadable(g);
     else
         answer(g, rec);
     vg_range_done(&g->range);
@@ -122,7 +129,9 @@ static void read_cache(struct getter *g)
         read_storage(g);
         return;
     }
-    if (vg_cache_newest(cacher(g), vg_kind_index(g->kind), &s) < 0) {
+    size_t index = vg_kind_index(g->kind);
+    if (vg_cache_key_is_unreadable(cacher(g), index, vg_obj_key_slice(&g->key)) ||
+        vg_cache_newest(cacher(g), index, &s) < 0) {
         read_storage(g);
         return;
     }

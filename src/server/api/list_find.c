@@ -54,16 +54,21 @@ static void refuse_expired(struct vg_lister *l)
     vg_list_refuse(l, &status);
 }
 
-static void refuse_err(struct vg_lister *l, int err, const char *message)
+static void refuse(struct vg_lister *l, const struct vg_api_status *status)
 {
-    struct vg_api_status status;
     if (l->is_head_sent) { /* too late to say anything */
         vg_http_abort(l->call->x);
         vg_list_finish(l);
         return;
     }
+    vg_list_refuse(l, status);
+}
+
+static void refuse_err(struct vg_lister *l, int err, const char *message)
+{
+    struct vg_api_status status;
     vg_status_from_err(&l->call->ask->arena, &status, err, message);
-    vg_list_refuse(l, &status);
+    refuse(l, &status);
 }
 
 void vg_list_fail(struct vg_lister *l, int err)
@@ -76,8 +81,9 @@ void vg_list_fail(struct vg_lister *l, int err)
 
 /* ---- storage ---- */
 
-/* Storage's records are checked here once, as the feed does for what it caches. */
-static int keep_matching(struct vg_lister *l, struct vg_list_hold *h)
+/* Storage's records are checked here once, as the feed does for what it caches. *ret_bad: the one
+ * that cannot be read, with VIGIL_E_STORE_DAMAGED. */
+static int keep_matching(struct vg_lister *l, struct vg_list_hold *h, const struct vg_rec **ret_bad)
 {
     struct vg_range *range = &l->range;
     struct vg_rec **grown = vg_reallocarray(h->recs, h->n + range->n_recs + 1, sizeof *grown);
@@ -88,8 +94,10 @@ static int keep_matching(struct vg_lister *l, struct vg_list_hold *h)
     for (size_t i = 0; i < range->n_recs; i++) {
         struct vg_rec *rec = range->recs[i];
         struct vg_obj_header head;
-        if (vg_obj_header_open(vg_rec_header(rec), vg_rec_value(rec), &head) < 0)
+        if (vg_obj_header_open(vg_rec_header(rec), vg_rec_value(rec), &head) < 0) {
+            *ret_bad = rec;
             return VIGIL_E_STORE_DAMAGED;
+        }
         if (!vg_obj_predicate_matches(l->opts.predicate, &head))
             continue;
         if (l->limit && h->n == l->limit) { /* the page is full, and this one is beyond it */
@@ -110,7 +118,11 @@ static void take_storage(struct vg_lister *l)
     if (is_first)
         l->list_rev = l->want == VG_LIST_EXACTLY ? l->rev : range->req.rev;
     l->more_in_storage = range->more;
-    int r = h ? keep_matching(l, h) : -ENOMEM;
+    const struct vg_rec *bad = NULL;
+    int r = h ? keep_matching(l, h, &bad) : -ENOMEM;
+    struct vg_api_status status;
+    if (bad)
+        vg_status_unreadable(&l->call->ask->arena, &status, vg_rec_key(bad));
     if (r == 0 && range->n_recs &&
         vg_obj_key_next(vg_rec_key(range->recs[range->n_recs - 1]), &l->range_start) < 0)
         r = VIGIL_E_INTERNAL;
@@ -122,7 +134,9 @@ static void take_storage(struct vg_lister *l)
         l->hold = h;
         l->at = 0;
     }
-    if (r < 0)
+    if (bad)
+        refuse(l, &status);
+    else if (r < 0)
         refuse_err(l, r, NULL);
     else if (l->limit && h->n < l->limit && l->more_in_storage)
         vg_list_read_more(l);
@@ -224,11 +238,15 @@ static void set_cursor(struct vg_lister *l)
 
 static void take_snapshot(struct vg_lister *l, const struct vg_cache_snapshot *take)
 {
-    l->hold = vg_list_hold_new();
+    struct vg_api_status status;
+    bool is_spoiled = vg_api_is_unreadable(l->call, l->kind_index, l->opts.predicate, &status);
+    l->hold = is_spoiled ? NULL : vg_list_hold_new();
     if (!l->hold) {
         struct vg_cache_snapshot s = *take;
         vg_cache_snapshot_done(&s);
-        refuse_err(l, -ENOMEM, NULL);
+        if (!is_spoiled)
+            vg_status_no_memory(&status);
+        refuse(l, &status);
         return;
     }
     l->hold->snapshot = *take;

@@ -347,6 +347,15 @@ void vg_status_too_large_rev(struct vg_arena *a, struct vg_api_status *ret, uint
     ret->retry_after_s = with_retry;
 }
 
+void vg_status_unreadable(struct vg_arena *a, struct vg_api_status *ret, struct vg_slice key)
+{
+    vg_status_internal(a, ret,
+                       "what is stored under the key \"%.*s\" cannot be read: it is encrypted, "
+                       "damaged or of a form that is not known here. Put back what was there, or "
+                       "delete it with the option ignoreStoreReadErrorWithClusterBreakingPotential",
+                       VG_SLICE_ARG(key));
+}
+
 /* A client cannot do anything about a damaged store or a full disk, but it can wait out a busy one;
  * what kube-apiserver has no words for is an internal error with the table's text. */
 void vg_status_from_err(struct vg_arena *a, struct vg_api_status *ret, int err, const char *message)

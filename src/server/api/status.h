@@ -68,6 +68,8 @@ void vg_status_unsupported_media(struct vg_arena *a, struct vg_api_status *ret,
 void vg_status_too_large_body(struct vg_arena *a, struct vg_api_status *ret, size_t limit);
 void vg_status_unavailable(struct vg_arena *a, struct vg_api_status *ret, uint32_t retry_after_s,
                            const char *message);
+/* 500: what lies under this storage key cannot be read, and what is to be done about it. */
+void vg_status_unreadable(struct vg_arena *a, struct vg_api_status *ret, struct vg_slice key);
 /* What storage, JSON or the cacher said, by the table of errors. */
 void vg_status_from_err(struct vg_arena *a, struct vg_api_status *ret, int err,
                         const char *message);

@@ -223,6 +223,12 @@ static void on_end(struct vg_sink *sink, enum vg_watch_end why, uint64_t oldest)
         vg_watch_say_expired(&a, call->watch.kind, vg_cache_watcher_revision(watcher), oldest,
                              &status);
         vg_watch_write_error(call, &status);
+    } else if (why == VG_END_UNREADABLE) {
+        struct vg_obj_key key = {.n = 0};
+        (void)vg_cache_unreadable(call->loop->api->cacher, vg_kind_index(call->watch.kind),
+                                  vg_cache_watcher_predicate(watcher), &key);
+        vg_status_unreadable(&a, &status, vg_obj_key_slice(&key));
+        vg_watch_write_error(call, &status);
     } else if (why == VG_END_INTERNAL) {
         vg_status_internal(&a, &status, "the watch cannot go on");
         vg_watch_write_error(call, &status);

@@ -147,6 +147,10 @@ static void start(struct starting *s)
     const struct vg_kind *kind = call->watch.kind;
     struct vg_cache_watcher *watcher;
     vg_rev oldest = 0;
+    if (vg_api_is_unreadable(call, vg_kind_index(kind), s->opts.predicate, &status)) {
+        refuse(s, &status);
+        return;
+    }
     struct vg_cache_watch_opts opts = {
         .kind = vg_kind_index(kind),
         .predicate = s->opts.predicate,

@@ -44,6 +44,7 @@ struct vg_delete_opts {
     enum vg_propagation propagation;
     bool has_uid, has_rev;
     struct vg_slice uid, rev; /* preconditions */
+    bool takes_unreadable;    /* ignoreStoreReadErrorWithClusterBreakingPotential */
 };
 /* From the body, or from the query when there is none. 0, or VIGIL_E_INVALID with the Status. */
 VG_CHECK int vg_delete_opts_read(struct vg_api_call *call, struct vg_delete_opts *ret,
@@ -140,6 +141,8 @@ struct vg_change {
     struct vg_slice ns, name;
     bool is_dry_run;
     bool is_create; /* nothing is loaded first: the key should be absent */
+    /* `cur` may be what others wrote and nobody can read: without a header. */
+    bool takes_unreadable;
     /* Not NULL: the server writes by itself, to that subresource of an object that the request is
      * not about. */
     const struct vg_kind_sub *own_sub;

@@ -106,8 +106,21 @@ static void count_bytes(struct vg_watch_cache *wc, const struct vg_rec *rec,
     atomic_store_explicit(&wc->object_bytes, n, memory_order_relaxed);
 }
 
-/* One change of storage. What carries no readable header is none of ours to show: it is left out. A
- * delete of what was left out, or was never there, is no change. */
+/* What carries no readable header cannot be shown: what was there before leaves the trees without a
+ * word, and the tail ends here (publish_kinds), so that who resumes from before it asks storage. */
+static int apply_unreadable(struct vg_watch_cache *wc, struct vg_slice key)
+{
+    struct vg_rec *old = NULL;
+    int r = vg_unreadable_note(wc, key);
+    if (r == 0)
+        r = remove_object(wc, key, &old);
+    vg_rec_unref(old);
+    wc->is_broken = true;
+    vg_warn(wc->c->opts.log, "object_without_header", "kind=%s", wc->kind->name);
+    return r < 0 ? r : 0;
+}
+
+/* One change of storage. A delete of what could not be read, or was never there, is no change. */
 static int apply(struct vg_cacher *c, const struct vg_event *e, struct vg_cache_batch *b,
                  struct vg_list *touched)
 {
@@ -118,11 +131,12 @@ static int apply(struct vg_cacher *c, const struct vg_event *e, struct vg_cache_
         return 0;
     vg_count(&c->events_received, 1);
     bool is_delete = vg_rec_is_delete(e->rec);
-    if (!is_delete && !vg_rec_open(e->rec, &h)) {
-        vg_warn(c->opts.log, "object_without_header", "kind=%s", wc->kind->name);
-        return 0;
-    }
     touch(wc, touched);
+    if (!is_delete && !vg_rec_open(e->rec, &h)) {
+        b->has_unreadable = true;
+        return apply_unreadable(wc, vg_rec_key(e->rec));
+    }
+    vg_unreadable_forget(wc, vg_rec_key(e->rec));
     int r = is_delete ? remove_object(wc, vg_rec_key(e->rec), &old) : put_object(wc, e->rec, &old);
     if (r >= 0)
         count_bytes(wc, e->rec, old);
@@ -156,6 +170,16 @@ int vg_publish_kind(struct vg_watch_cache *wc, vg_rev rev)
     return 0;
 }
 
+static int cut_history(struct vg_watch_cache *wc, vg_rev rev)
+{
+    wc->is_broken = false;
+    atomic_store_explicit(&wc->broken_rev, rev, memory_order_release);
+    vg_mutex_lock(&wc->mu);
+    int r = vg_history_restart(&wc->history, rev);
+    vg_mutex_unlock(&wc->mu);
+    return r;
+}
+
 /* err: the batch could not be applied as a whole. Then nothing of it is shown: readers keep the
  * state before it, and the list that follows replaces the trees. */
 static int publish_kinds(struct vg_list *touched, vg_rev rev, int err)
@@ -166,6 +190,8 @@ static int publish_kinds(struct vg_list *touched, vg_rev rev, int err)
         wc->is_touched = false;
         if (err == 0)
             err = vg_publish_kind(wc, rev);
+        if (err == 0 && wc->is_broken)
+            err = cut_history(wc, rev);
     }
     return err;
 }

@@ -77,6 +77,7 @@ static int init_kind(struct vg_watch_cache *wc, struct vg_cacher *c, size_t inde
     wc->prefix = vg_slice_str(wc->kind->prefix);
     vg_mutex_init(&wc->mu, VG_RANK_CACHE);
     vg_list_init(&wc->touched);
+    vg_map_init(&wc->unreadable, VG_MAP_COPIES_KEYS);
     struct vg_history_limits limits = {
         .events_min = o->events_min,
         .events_max = o->events_max,
@@ -108,6 +109,7 @@ static void done_kind(struct vg_watch_cache *wc)
     vg_history_done(&wc->history);
     vg_tree_free(wc->tree);
     vg_tree_free(wc->by_trigger);
+    vg_map_done(&wc->unreadable);
     vg_mutex_done(&wc->mu);
 }
 
@@ -331,8 +333,8 @@ void vg_cache_snapshot_done(struct vg_cache_snapshot *s)
 
 /* ---- walking ---- */
 
-static struct vg_slice walk_prefix(struct vg_watch_cache *wc, const struct vg_obj_predicate *p,
-                                   struct vg_obj_key *buf)
+struct vg_slice vg_walk_prefix(struct vg_watch_cache *wc, const struct vg_obj_predicate *p,
+                               struct vg_obj_key *buf)
 {
     struct vg_slice ns;
     size_t n = wc->prefix.n;
@@ -351,7 +353,7 @@ void vg_cache_walk_init(struct vg_cache_walk *w, struct vg_cacher *c, size_t kin
                         struct vg_slice after, struct vg_obj_key *key_buf)
 {
     *w = (struct vg_cache_walk){.snapshot = s, .predicate = p};
-    w->prefix = walk_prefix(&c->kinds[kind], p, key_buf);
+    w->prefix = vg_walk_prefix(&c->kinds[kind], p, key_buf);
     w->by_trigger = s->trigger && p && vg_obj_predicate_trigger(p, &w->trigger);
     struct vg_tree_key key = {.minor = after.n ? after : w->prefix};
     if (w->by_trigger)

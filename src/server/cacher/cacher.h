@@ -142,6 +142,14 @@ const struct vg_rec *vg_cache_walk_next(struct vg_cache_walk *w); /* NULL: the e
  * more. */
 const struct vg_rec *vg_cache_walk_some(struct vg_cache_walk *w, uint32_t *visits);
 
+/* Does something lie in storage, among what can match, that cannot be read? Then no state that is
+ * shown would be true. Its key, the first if there are several. Never of a kind without a cache:
+ * there storage tells. Thread: any. */
+bool vg_cache_unreadable(struct vg_cacher *c, size_t kind, const struct vg_obj_predicate *p,
+                         struct vg_obj_key *ret_key);
+/* Is this very key one of them? */
+bool vg_cache_key_is_unreadable(struct vg_cacher *c, size_t kind, struct vg_slice key);
+
 /* Wait until the port has pulled `rev`. done(arg, 0), or VIGIL_E_FUTURE after fresh_ms: then the
  * caller answers "too large resource version". Never from within. Thread: the port's loop. */
 struct vg_cache_wait {

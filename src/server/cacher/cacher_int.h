@@ -18,16 +18,20 @@ struct vg_watch_cache {
     struct vg_form_body *bookmark; /* its text without the revision; a reference */
     size_t bookmark_head;          /* bytes before the revision */
     size_t index;
-    struct vg_tree *tree;       /* the feed's */
-    struct vg_tree *by_trigger; /* the feed's; NULL: no trigger */
-    bool is_touched;            /* by the batch under construction */
-    struct vg_list touched;     /* link while it is */
+    struct vg_tree *tree;        /* the feed's */
+    struct vg_tree *by_trigger;  /* the feed's; NULL: no trigger */
+    bool is_touched;             /* by the batch under construction */
+    struct vg_list touched;      /* link while it is */
+    bool is_broken;              /* the batch under construction has something unreadable */
+    _Atomic size_t n_unreadable; /* of `unreadable`: a look without the lock */
+    _Atomic vg_rev broken_rev;   /* the newest batch that had something unreadable */
     _Atomic uint64_t digests, digest_failures;
     _Atomic uint64_t object_bytes; /* of the values in the tree; the feed writes it */
     struct vg_mutex mu;            /* rank CACHE: all below; the feed alone changes them */
     struct vg_history history;
     uint64_t published; /* changes below this sequence may be read */
     struct vg_root *root, *trigger_root;
+    struct vg_map unreadable; /* keys; see unreadable.c */
 };
 
 /* ---- what the feed publishes ---- */
@@ -42,8 +46,9 @@ struct vg_cache_event {
 
 struct vg_cache_batch {
     struct vg_tail_batch tail;
-    vg_rev rev;    /* the cache shows this revision once the batch is applied */
-    bool is_reset; /* continuity was lost: every watcher of a cached kind ends */
+    vg_rev rev;          /* the cache shows this revision once the batch is applied */
+    bool is_reset;       /* continuity was lost: every watcher of a cached kind ends */
+    bool has_unreadable; /* of some kinds: who watches them ends (broken_rev) */
     size_t n;
     struct vg_cache_event events[];
 };
@@ -144,6 +149,15 @@ VG_CHECK int vg_apply_batch(struct vg_cacher *c, const struct vg_watch_batch *in
 VG_CHECK int vg_publish_kind(struct vg_watch_cache *wc, vg_rev rev);
 /* Then the revision, then the batch, which is consumed: ports are woken. */
 void vg_publish_batch(struct vg_cacher *c, struct vg_cache_batch *take_b, vg_rev rev);
+
+/* ---- unreadable.c, on the feed loop ---- */
+VG_CHECK int vg_unreadable_note(struct vg_watch_cache *wc, struct vg_slice key); /* -ENOMEM */
+void vg_unreadable_forget(struct vg_watch_cache *wc, struct vg_slice key);
+void vg_unreadable_clear(struct vg_watch_cache *wc);
+
+/* What the keys of all that can match begin with; `buf` may hold it. */
+struct vg_slice vg_walk_prefix(struct vg_watch_cache *wc, const struct vg_obj_predicate *p,
+                               struct vg_obj_key *buf);
 
 /* ---- digest.c ---- */
 void vg_digest_start(struct vg_cacher *c); /* the periodic check; its timer is c->digest */

@@ -47,7 +47,10 @@ static void finish(struct digest *g, int err)
 static int compare_page(struct digest *g)
 {
     for (size_t i = 0; i < g->range.n_recs; i++) {
-        const struct vg_rec *stored = g->range.recs[i], *cached = vg_cursor_next(&g->cursor);
+        const struct vg_rec *stored = g->range.recs[i];
+        if (vg_cache_key_is_unreadable(g->c, g->wc->index, vg_rec_key(stored)))
+            continue;
+        const struct vg_rec *cached = vg_cursor_next(&g->cursor);
         if (!cached || cached->rev != stored->rev ||
             !vg_slice_eq(vg_rec_key(cached), vg_rec_key(stored)))
             return VIGIL_E_CONFLICT;

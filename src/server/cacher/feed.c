@@ -258,10 +258,14 @@ static int take_page(struct vg_cacher *c, struct vg_range *page)
         struct vg_rec *rec = vg_steal(page->recs[i]);
         struct vg_watch_cache *wc = vg_cacher_kind_of(c, vg_rec_key(rec));
         struct vg_obj_header h;
-        if (r == 0 && wc && !wc->kind->is_uncached && vg_rec_open(rec, &h))
+        bool is_ours = r == 0 && wc && !wc->kind->is_uncached;
+        if (is_ours && vg_rec_open(rec, &h)) {
             r = keep_listed(c, rec);
-        else
-            vg_rec_unref(rec);
+            continue;
+        }
+        if (is_ours)
+            r = vg_unreadable_note(wc, vg_rec_key(rec));
+        vg_rec_unref(rec);
     }
     return r;
 }
@@ -357,6 +361,8 @@ static void begin(struct vg_cacher *c)
         return;
     }
     c->state = FEED_LISTING;
+    for (size_t i = 0; i < c->n_kinds; i++)
+        vg_unreadable_clear(&c->kinds[i]);
     c->ready_rev = vg_storage_revision(c->opts.storage);
     c->list_rev = oldest_wanted(c, c->ready_rev);
     c->after.n = 0;

@@ -26,10 +26,15 @@ void vg_frame_done(struct vg_frame *f)
 const char *vg_watch_end_name(enum vg_watch_end why)
 {
     static const char *const names[VG_END_REASONS] = {
-        [VG_END_TIME] = "time",     [VG_END_EXPIRED] = "expired",
-        [VG_END_DRAIN] = "drain",   [VG_END_STALLED] = "stalled",
-        [VG_END_PINNED] = "pinned", [VG_END_CONTINUITY] = "continuity",
-        [VG_END_GONE] = "gone",     [VG_END_INTERNAL] = "internal",
+        [VG_END_TIME] = "time",
+        [VG_END_EXPIRED] = "expired",
+        [VG_END_DRAIN] = "drain",
+        [VG_END_STALLED] = "stalled",
+        [VG_END_PINNED] = "pinned",
+        [VG_END_CONTINUITY] = "continuity",
+        [VG_END_GONE] = "gone",
+        [VG_END_INTERNAL] = "internal",
+        [VG_END_UNREADABLE] = "unreadable",
     };
     return why < VG_END_REASONS ? names[why] : "";
 }

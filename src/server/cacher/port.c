@@ -119,7 +119,25 @@ static void free_ended(struct vg_cache_port *p)
 }
 
 /* Continuity was lost: nobody can be told what happened. Kinds without a cache did not lose it. */
-static void end_cached(struct vg_cache_port *p)
+static void end_cached(struct vg_cache_watcher *w)
+{
+    if (!w->pk->wc->kind->is_uncached)
+        vg_watcher_end(w, VG_END_CONTINUITY, 0);
+}
+
+/* Something has come that cannot be read, and perhaps went again: who watches the kind cannot be
+ * told. Whom it does not concern goes on from where it is when it comes again. */
+static void end_broken(struct vg_cache_watcher *w)
+{
+    struct vg_obj_key key;
+    struct vg_watch_cache *wc = w->pk->wc;
+    if (atomic_load_explicit(&wc->broken_rev, memory_order_acquire) <= w->pk->port->seen)
+        return;
+    bool concerns = vg_cache_unreadable(w->pk->port->c, wc->index, w->predicate, &key);
+    vg_watcher_end(w, concerns ? VG_END_UNREADABLE : VG_END_CONTINUITY, 0);
+}
+
+static void each_watcher(struct vg_cache_port *p, void (*visit)(struct vg_cache_watcher *w))
 {
     struct vg_list all, *n; /* emptied from the front: a sink that ends may stop other watchers */
     vg_list_init(&all);
@@ -129,8 +147,7 @@ static void end_cached(struct vg_cache_port *p)
     while ((n = vg_list_pop_front(&all))) {
         struct vg_cache_watcher *w = VG_CONTAINER_OF(n, struct vg_cache_watcher, due);
         vg_port_schedule(w);
-        if (!w->pk->wc->kind->is_uncached)
-            vg_watcher_end(w, VG_END_CONTINUITY, 0);
+        visit(w);
     }
 }
 
@@ -150,11 +167,13 @@ static bool pull(struct vg_cache_port *p)
     while ((next = vg_tail_next(&p->cursor))) {
         const struct vg_cache_batch *b = VG_CONTAINER_OF(next, const struct vg_cache_batch, tail);
         if (b->is_reset)
-            end_cached(p);
+            each_watcher(p, end_cached);
         for (size_t i = 0; i < b->n; i++) {
             fetch_ahead(b, i);
             dispatch(p, &b->events[i]);
         }
+        if (VG_UNLIKELY(b->has_unreadable))
+            each_watcher(p, end_broken);
         had_work |= b->n > 0;
         /* After a loss the same revisions come again: they are seen when they are told. */
         p->seen = b->is_reset ? 0 : VG_MAX(p->seen, b->rev);

@@ -65,7 +65,7 @@ static bool is_behind_us(const struct vg_cache_watcher *w, const struct vg_rec *
            (rec->rev == w->replay->rev && rec->sub <= w->replay->sub) || rec->rev <= w->after;
 }
 
-/* As the feed sees it: what has no header was never there. */
+/* False: it cannot be told, or it ends what could not be told. */
 static bool is_readable(struct vg_event *e)
 {
     struct vg_obj_header h;
@@ -82,7 +82,11 @@ static enum told tell_pending(struct vg_cache_watcher *w)
         struct vg_event e = s->pending[s->pending_at];
         bool is_new = !is_behind_us(w, e.rec);
         enum told told = TOLD_OK;
-        if (is_new && is_readable(&e)) {
+        if (is_new && !is_readable(&e)) {
+            vg_watcher_end(w, VG_END_EXPIRED, e.rec->rev); /* a new list tells what there is */
+            return TOLD_ENDED;
+        }
+        if (is_new) {
             struct vg_told t;
             vg_told_init(&t, e.rec, e.prev, NULL);
             vg_count(&w->pk->port->c->events_from_storage, 1);
@@ -289,8 +293,10 @@ bool vg_replay_step_list(struct vg_cache_watcher *w)
     for (; s->list_at < s->list.n_recs; s->list_at++) {
         struct vg_event e = {.rec = s->list.recs[s->list_at]};
         struct vg_told t;
-        if (!is_readable(&e))
-            continue;
+        if (!is_readable(&e)) {
+            vg_watcher_end(w, VG_END_UNREADABLE, 0);
+            return false;
+        }
         vg_told_init_state(&t, e.rec);
         vg_count(&w->pk->port->c->init_events, 1);
         enum told told = vg_watcher_tell(w, &t);

@@ -40,6 +40,7 @@ enum vg_watch_end {
     VG_END_CONTINUITY, /* the cache lost its place in the history */
     VG_END_GONE,       /* the sink said that the other side is gone */
     VG_END_INTERNAL,   /* out of memory, a store that does not answer */
+    VG_END_UNREADABLE, /* something that may concern it cannot be read */
     VG_END_REASONS
 };
 const char *vg_watch_end_name(enum vg_watch_end why);

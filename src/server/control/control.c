@@ -81,6 +81,35 @@ struct vg_rec *vg_control_get(struct vg_control *c, const struct vg_kind *kind, 
     return vg_control_get_key(c, kind, vg_obj_key_slice(&key));
 }
 
+int vg_control_each(struct vg_control *c, const struct vg_kind *kind, struct vg_slice ns,
+                    vg_control_each_fn *each, void *arg)
+{
+    struct vg_obj_predicate_opts o = {.fields = kind->fields, .ns = ns};
+    size_t index = vg_kind_index(kind);
+    struct vg_cache_snapshot snap;
+    struct vg_obj_predicate *p;
+    struct vg_status status;
+    struct vg_cache_walk walk;
+    struct vg_obj_key key;
+    bool goes_on = true;
+    int r = vg_obj_predicate_new(&o, &p, &status);
+    if (r < 0)
+        return r;
+    r = vg_cache_newest(c->cacher, index, &snap);
+    if (r == 0 && vg_cache_unreadable(c->cacher, index, p, &key)) {
+        vg_cache_snapshot_done(&snap);
+        r = VIGIL_E_STORE_DAMAGED;
+    }
+    if (r == 0) {
+        vg_cache_walk_init(&walk, c->cacher, index, &snap, p, VG_SLICE_LIT(""), &key);
+        for (const struct vg_rec *rec; goes_on && (rec = vg_cache_walk_next(&walk));)
+            goes_on = each(arg, kind, rec);
+        vg_cache_snapshot_done(&snap);
+    }
+    vg_obj_predicate_unref(p);
+    return r < 0 ? r : !goes_on;
+}
+
 void vg_control_add(struct vg_control *c, enum vg_controller which, struct vg_slice key)
 {
     if (vg_work_add(&c->work[which], key) < 0)

@@ -43,6 +43,8 @@ struct vg_control_opts {
     /* Not NULL: others serve the same store, and only the holder of a lease runs the controllers.
      * Under this name, which no other has: letters, digits and "-._". */
     const char *identity;
+    uint64_t lease_ms; /* with identity: what nobody has renewed for so long is free; whole seconds,
+                        * at least 3 */
 };
 VG_CHECK int vg_control_open(const struct vg_control_opts *opts, struct vg_control **ret_control);
 /* Start following, or trying to lead; on the loop's thread or while it does not run. */

@@ -44,12 +44,12 @@ struct vg_garbage;
 
 /* Who runs them, of several servers; lead.c. */
 struct vg_lead {
-    struct vg_timer timer;
+    struct vg_timer timer;    /* the next look */
+    struct vg_timer deadline; /* leading ends then, if nothing is renewed */
     struct vg_hash_key hash_key;
-    uint64_t seen;       /* the revision of the lease that we saw last, hashed */
-    uint64_t seen_ns;    /* when we first saw it */
-    uint64_t asked_ns;   /* our last write was sent */
-    uint64_t renewed_ns; /* our last write that went through was sent */
+    uint64_t seen;     /* the revision of the lease that we saw last, hashed */
+    uint64_t seen_ns;  /* when we first saw it */
+    uint64_t asked_ns; /* our last write was sent */
     bool is_leading;
 };
 
@@ -80,6 +80,12 @@ struct vg_rec *vg_control_get(struct vg_control *c, const struct vg_kind *kind, 
                               struct vg_slice name);
 struct vg_rec *vg_control_get_key(struct vg_control *c, const struct vg_kind *kind,
                                   struct vg_slice key);
+/* Each object of a kind in a namespace, or with an empty one in all, as the cache has them now;
+ * each says whether to go on. 0: those were all; 1: it said no; VIGIL_E_STORE_DAMAGED: something
+ * lies there that cannot be read, nothing was shown; -ENOMEM; as vg_cache_newest. */
+typedef bool vg_control_each_fn(void *arg, const struct vg_kind *kind, const struct vg_rec *rec);
+int vg_control_each(struct vg_control *c, const struct vg_kind *kind, struct vg_slice ns,
+                    vg_control_each_fn *each, void *arg);
 /* This key needs work. Memory that lacks is logged: the next event, or the next start, tells again.
  */
 void vg_control_add(struct vg_control *c, enum vg_controller which, struct vg_slice key);

@@ -245,41 +245,16 @@ static bool is_waiting(const struct vg_rec *rec)
 
 /* ---- walking ---- */
 
-/* Every object with owners of the kinds that have such, in a namespace or in all. False: memory. */
-static bool
-each_owned(struct vg_control *c, const struct vg_kind *kind, struct vg_slice ns,
-           bool (*each)(void *arg, const struct vg_kind *kind, const struct vg_rec *rec), void *arg)
-{
-    struct vg_cache_snapshot snap;
-    struct vg_obj_predicate *p;
-    struct vg_status status;
-    struct vg_obj_key key;
-    struct vg_cache_walk walk;
-    struct vg_obj_predicate_opts o = {.fields = kind->fields, .ns = ns};
-    bool goes_on = true;
-    if (vg_cache_newest(c->cacher, vg_kind_index(kind), &snap) < 0)
-        return true;
-    if (vg_obj_predicate_new(&o, &p, &status) == 0) {
-        vg_cache_walk_init(&walk, c->cacher, vg_kind_index(kind), &snap, p, VG_SLICE_LIT(""), &key);
-        for (const struct vg_rec *rec; goes_on && (rec = vg_cache_walk_next(&walk));)
-            goes_on = each(arg, kind, rec);
-        vg_obj_predicate_unref(p);
-    }
-    vg_cache_snapshot_done(&snap);
-    return goes_on;
-}
-
-static void each_owned_of_all(struct vg_control *c, struct vg_slice ns,
-                              bool (*each)(void *arg, const struct vg_kind *kind,
-                                           const struct vg_rec *rec),
-                              void *arg)
+/* Every object of the kinds that have some with owners, in a namespace or in all. */
+static void each_owned(struct vg_control *c, struct vg_slice ns, vg_control_each_fn *each,
+                       void *arg)
 {
     size_t n;
     const struct vg_kind *kinds = vg_kinds(&n);
     for (size_t i = 0; i < n; i++) {
         const struct vg_kind *kind = &kinds[i];
         bool may = c->garbage->has_owned[i] && (ns.n == 0 || vg_kind_is(kind, VG_KIND_NAMESPACED));
-        if (may && !each_owned(c, kind, ns, each, arg))
+        if (may && vg_control_each(c, kind, ns, each, arg) > 0)
             return;
     }
 }
@@ -312,7 +287,7 @@ void vg_garbage_each(struct vg_control *c, struct vg_slice uid, struct vg_slice 
 {
     struct search s = {uid, each, arg};
     if (set_has(&c->garbage->owners, hash_of(c->garbage, uid)))
-        each_owned_of_all(c, ns, look_at, &s);
+        each_owned(c, ns, look_at, &s);
 }
 
 /* ---- sweeping ---- */
@@ -351,7 +326,7 @@ static void sweep_all(struct vg_control *c, const char **namespaces, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct sweep s = {c, namespaces[i]};
         if (i == 0 || strcmp(namespaces[i], namespaces[i - 1]) != 0)
-            each_owned_of_all(c, vg_slice_str(namespaces[i]), sweep_one, &s);
+            each_owned(c, vg_slice_str(namespaces[i]), sweep_one, &s);
     }
 }
 
@@ -375,7 +350,7 @@ static bool count_one(void *arg, const struct vg_kind *kind, const struct vg_rec
 static void count_owners_anew(struct vg_garbage *g)
 {
     set_done(&g->owners);
-    each_owned_of_all(g->c, VG_SLICE_LIT(""), count_one, g);
+    each_owned(g->c, VG_SLICE_LIT(""), count_one, g);
     g->owners_max = 2 * g->owners.n + OWNERS_MIN;
 }
 
@@ -476,7 +451,7 @@ static bool check_one(void *arg, const struct vg_kind *kind, const struct vg_rec
 static void on_synced(struct vg_control *c)
 {
     c->garbage->is_synced = true;
-    each_owned_of_all(c, VG_SLICE_LIT(""), check_one, c);
+    each_owned(c, VG_SLICE_LIT(""), check_one, c);
 }
 
 const struct vg_controller_ops vg_garbage_controller = {

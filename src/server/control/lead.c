@@ -2,23 +2,35 @@
  *
  *   every 2 s: read the lease --> free, ours or not renewed for 15 s: write our name and the time
  *                             --> another's: follow nobody, look again
- * client-go's rules: time is counted by our own clock from the moment we saw the lease change, so
- * that clocks need not agree; who could not renew for 10 s stops before another may begin. Writes
- * name the revision that was read, so two cannot take it at once. */
+ * client-go's rules and, for a lease of 15 s, its times: time is counted by our own clock from the
+ * moment we saw the lease change, so that clocks need not agree; who could not renew for 10 s stops
+ * before another may begin, whatever its requests wait for. Writes name the revision that was read,
+ * so two cannot take it at once. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <time.h>
 
 #include "control_int.h"
+#include "server/schema/gotime.h"
 
 #define LEASE "vigild-controllers"
 #define LEASE_NS "kube-system"
-#define RETRY_MS 2000u
-#define RENEW_MS 10000u
-#define LEASE_MS 15000u
 
 static void on_timer(struct vg_timer *t);
+
+static uint64_t lease_ns(const struct vg_control *c)
+{
+    return c->opts.lease_ms * VG_NS_PER_MS;
+}
+
+static uint64_t renew_ns(const struct vg_control *c)
+{
+    return lease_ns(c) * 2 / 3;
+}
+
+static uint64_t retry_ns(const struct vg_control *c)
+{
+    return lease_ns(c) * 2 / 15;
+}
 
 static uint64_t now_ns(const struct vg_control *c)
 {
@@ -27,23 +39,40 @@ static uint64_t now_ns(const struct vg_control *c)
 
 /* ---- outcome ---- */
 
-static void look_later(struct vg_control *c)
+static void stop_leading(struct vg_control *c)
 {
     struct vg_lead *l = &c->lead;
-    bool is_lost = l->is_leading && now_ns(c) - l->renewed_ns >= RENEW_MS * VG_NS_PER_MS;
-    if (is_lost) {
-        l->is_leading = false;
-        vg_warn(c->log, "lease_lost", "holder=%s", c->opts.identity);
-        vg_control_follow(c, false);
-    }
-    if (!c->is_stopped)
-        vg_timer_start(c->loop, &l->timer, RETRY_MS * VG_NS_PER_MS, on_timer);
+    vg_timer_stop(c->loop, &l->deadline);
+    if (!l->is_leading)
+        return;
+    l->is_leading = false;
+    vg_warn(c->log, "lease_lost", "holder=%s", c->opts.identity);
+    vg_control_follow(c, false);
 }
 
+/* Whatever a write of ours waits for: it may wait longer than the lease lasts. */
+static void on_deadline(struct vg_timer *t)
+{
+    stop_leading(VG_CONTAINER_OF(t, struct vg_control, lead.deadline));
+}
+
+static void look_later(struct vg_control *c)
+{
+    if (!c->is_stopped)
+        vg_timer_start(c->loop, &c->lead.timer, retry_ns(c), on_timer);
+}
+
+/* The lease began when we asked, at the latest. An answer that came too late renews nothing: the
+ * next look will. */
 static void renewed(struct vg_control *c)
 {
     struct vg_lead *l = &c->lead;
-    l->renewed_ns = l->asked_ns; /* the lease began when we asked, at the latest */
+    uint64_t passed = now_ns(c) - l->asked_ns;
+    if (passed >= renew_ns(c) || c->is_stopped) {
+        look_later(c);
+        return;
+    }
+    vg_timer_start(c->loop, &l->deadline, renew_ns(c) - passed, on_deadline);
     if (!l->is_leading) {
         l->is_leading = true;
         vg_info(c->log, "lease_taken", "holder=%s", c->opts.identity);
@@ -65,22 +94,20 @@ static void on_written(struct vg_errand *e)
 static int write_lease(struct vg_control *c, struct vg_buf *out, struct vg_slice rev,
                        int64_t transitions, struct vg_slice acquired)
 {
-    char when[48];
-    struct tm tm;
+    char when[VG_TIME_TEXT_MAX];
     int64_t ms = vg_clock_wall_ms(vg_loop_clock(c->loop));
-    time_t s = (time_t)(ms / 1000);
-    size_t n = strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", gmtime_r(&s, &tm));
-    snprintf(when + n, sizeof when - n, ".%03u000Z", (unsigned)(ms % 1000));
-    struct vg_slice since = acquired.n ? acquired : vg_slice_str(when);
-    return vg_buf_printf(
-        out,
-        "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/v1\","
-        "\"metadata\":{\"name\":\"" LEASE "\",\"namespace\":\"" LEASE_NS
-        "\",\"resourceVersion\":\"%.*s\"},\"spec\":{\"holderIdentity\":\"%s\","
-        "\"leaseDurationSeconds\":%u,\"acquireTime\":\"%.*s\",\"renewTime\":\"%s\","
-        "\"leaseTransitions\":%" PRId64 "}}",
-        VG_SLICE_ARG(rev), c->opts.identity, LEASE_MS / 1000, VG_SLICE_ARG(since), when,
-        transitions);
+    struct vg_gotime now = {.s = ms / 1000, .ns = (int32_t)(ms % 1000) * (int32_t)VG_NS_PER_MS};
+    size_t n = vg_gotime_format(now, true, when);
+    struct vg_slice since = acquired.n ? acquired : vg_slice(when, n);
+    return vg_buf_printf(out,
+                         "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/v1\","
+                         "\"metadata\":{\"name\":\"" LEASE "\",\"namespace\":\"" LEASE_NS
+                         "\",\"resourceVersion\":\"%.*s\"},\"spec\":{\"holderIdentity\":\"%s\","
+                         "\"leaseDurationSeconds\":%" PRIu64
+                         ",\"acquireTime\":\"%.*s\",\"renewTime\":\"%.*s\","
+                         "\"leaseTransitions\":%" PRId64 "}}",
+                         VG_SLICE_ARG(rev), c->opts.identity, c->opts.lease_ms / 1000,
+                         VG_SLICE_ARG(since), (int)n, when, transitions);
 }
 
 static void write_it(struct vg_control *c, struct vg_slice rev, int64_t transitions,
@@ -131,10 +158,12 @@ static void on_read(struct vg_errand *e)
         l->seen_ns = now_ns(c);
     }
     bool is_ours = vg_slice_eq(holder, vg_slice_str(c->opts.identity));
-    bool is_free = holder.n == 0 || now_ns(c) - l->seen_ns >= LEASE_MS * VG_NS_PER_MS;
+    int64_t seconds = 0; /* as its holder has it */
+    (void)!vg_json_to_int64(vg_json_get_str(spec, "leaseDurationSeconds"), &seconds);
+    uint64_t held_ns = seconds > 0 ? (uint64_t)seconds * VG_NS_PER_S : lease_ns(c);
+    bool is_free = holder.n == 0 || now_ns(c) - l->seen_ns >= held_ns;
     if (!is_ours && !is_free) {
-        if (l->is_leading) /* taken from us: at once */
-            l->renewed_ns = 0;
+        stop_leading(c); /* taken from us: at once */
         look_later(c);
         return;
     }
@@ -166,4 +195,5 @@ int vg_lead_start(struct vg_control *c)
 void vg_lead_stop(struct vg_control *c)
 {
     vg_timer_stop(c->loop, &c->lead.timer);
+    vg_timer_stop(c->loop, &c->lead.deadline);
 }

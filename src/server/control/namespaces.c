@@ -93,31 +93,31 @@ static void count_finalizers(struct emptying *m, const struct vg_rec *rec)
         count_finalizer(m, raw.value);
 }
 
+struct count {
+    struct emptying *m;
+    size_t n;
+    bool detail;
+};
+
+static bool count_one(void *arg, const struct vg_kind *kind, const struct vg_rec *rec)
+{
+    struct count *k = arg;
+    (void)kind;
+    k->n++;
+    if (k->detail)
+        count_finalizers(k->m, rec);
+    return k->detail;
+}
+
 /* How many objects of the kind the namespace has. detail: with what holds them; else whether any.
- */
+ * One that cannot be read counts: deleting the kind then says what is wrong. */
 static size_t count_kind(struct emptying *m, const struct vg_kind *kind, bool detail)
 {
-    struct vg_cache_snapshot snap;
-    struct vg_obj_predicate *p;
-    struct vg_status status;
-    struct vg_obj_key key;
-    struct vg_cache_walk walk;
-    size_t n = 0;
-    struct vg_obj_predicate_opts o = {.fields = kind->fields, .ns = m->item->key};
-    if (vg_cache_newest(m->c->cacher, vg_kind_index(kind), &snap) < 0)
-        return 0; /* without a cache: events, which hold nobody up */
-    if (vg_obj_predicate_new(&o, &p, &status) < 0) {
-        vg_cache_snapshot_done(&snap);
-        return 1; /* not known: look again */
-    }
-    vg_cache_walk_init(&walk, m->c->cacher, vg_kind_index(kind), &snap, p, VG_SLICE_LIT(""), &key);
-    for (const struct vg_rec *rec; (detail || n == 0) && (rec = vg_cache_walk_next(&walk)); n++) {
-        if (detail)
-            count_finalizers(m, rec);
-    }
-    vg_obj_predicate_unref(p);
-    vg_cache_snapshot_done(&snap);
-    return n;
+    struct count k = {.m = m, .detail = detail};
+    int r = vg_control_each(m->c, kind, m->item->key, count_one, &k);
+    if (r == VIGIL_E_STORE_DAMAGED || r == -ENOMEM) /* then it is not known: look again */
+        return 1;
+    return k.n; /* none of a kind without a cache: events, which hold nobody up */
 }
 
 static int note_left(struct emptying *m, const struct vg_kind *kind, size_t n)

@@ -39,6 +39,7 @@ struct vg_config {
     bool unsafe_no_fsync;
     /* what it does by itself */
     const char *controllers;
+    uint64_t lease_ms;
     const char *service_ips, *service_ports;
     /* etcd */
     const char *etcd_servers, *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;

@@ -52,9 +52,9 @@ static int look_at_flags(struct vg_daemon *d, struct vg_status *reterr_status)
         r = vg_listener_probe(c->bind_address, &status);
     if (r < 0)
         return vg_fail(reterr_status, r, "--bind-address: %s", status.message);
-    struct vg_claim_ranges *ranges = vg_new(struct vg_claim_ranges);
-    r = ranges ? vg_claim_ranges_parse(c->service_ips, c->service_ports, ranges, &status) : -ENOMEM;
-    vg_free(ranges);
+    d->ranges = vg_new(struct vg_claim_ranges);
+    r = d->ranges ? vg_claim_ranges_parse(c->service_ips, c->service_ports, d->ranges, &status)
+                  : -ENOMEM;
     if (r < 0)
         return vg_fail(reterr_status, r,
                        "--service-cluster-ip-range, --service-node-port-range: %s", status.message);
@@ -181,8 +181,7 @@ static int open_api(struct vg_daemon *d)
                             .request_timeout_ms = c->request_timeout_ms,
                             .min_request_timeout_s = c->min_request_timeout_s,
                             .event_ttl_ms = c->event_ttl_ms,
-                            .service_ips = c->service_ips,
-                            .service_ports = c->service_ports,
+                            .ranges = d->ranges,
                             .body_max = c->max_body_bytes,
                             .call_ops = &vg_gate_call_ops};
     return vg_api_new(&o, &d->api);
@@ -314,7 +313,8 @@ static int open_control(struct vg_daemon *d, struct vg_worker *w)
                                 .root_ca = vg_buf_slice(&d->root_ca),
                                 .service_ip = d->service_ip,
                                 .secure_port = vg_listener_port(d->secure),
-                                .identity = *d->identity ? d->identity : NULL};
+                                .identity = *d->identity ? d->identity : NULL,
+                                .lease_ms = d->config->lease_ms};
     vg_claim_ranges_of(d->api, o.service_ranges, d->service_ip);
     r = vg_control_open(&o, &w->control);
     return r == 0 ? vg_control_start(w->control) : r;

@@ -194,6 +194,7 @@ void vg_daemon_stop(struct vg_daemon *d)
     free_loops(d);
     vg_metrics_free(d->metrics);
     vg_free(d->stat_rows);
+    vg_free(d->ranges);
     vg_free(d->uncached);
     vg_buf_done(&d->root_ca);
     vg_free(d->cert_path);

@@ -56,6 +56,7 @@ struct vg_daemon {
     bool is_feeding; /* the feed's thread runs */
     bool *uncached;  /* by kind */
     struct vg_cacher *cacher;
+    struct vg_claim_ranges *ranges; /* of services; the api's, too */
     struct vg_api *api;
     struct vg_health health;
     const struct vg_authz *authz[4];
