@@ -2,9 +2,18 @@
  * The cache answers, without storage, unless it may be behind in what counts: it does not know the
  * namespace, which can have been made a moment ago; or it has not yet seen our own last write of a
  * namespace, which may be the deletion of this one. So whoever was told that a namespace is going
- * away finds that nothing can be made in it. */
+ * away finds that nothing can be made in it. And it waits until the cache has seen what we last
+ * wrote of that which the plugins of admission go by. */
+#include <errno.h>
+
+#include "admission.h"
 #include "status_int.h"
 #include "write.h"
+
+struct waiting {
+    struct vg_cache_wait wait;
+    struct vg_admit *admit;
+};
 
 static void learn(struct vg_admit *a, const struct vg_rec *rec)
 {
@@ -58,8 +67,13 @@ static bool look_in_cache(struct vg_admit *a, const struct vg_kind *namespaces)
     return is_known;
 }
 
-void vg_admit_start(struct vg_admit *a)
+static void look_for_namespace(struct vg_admit *a)
 {
+    if (a->ns.n == 0) { /* of a kind without namespaces */
+        a->exists = true;
+        a->done(a);
+        return;
+    }
     const struct vg_kind *namespaces =
         vg_kind_find(VG_SLICE_LIT(""), VG_SLICE_LIT("v1"), VG_SLICE_LIT("namespaces"));
     bool is_key =
@@ -68,6 +82,30 @@ void vg_admit_start(struct vg_admit *a)
         a->done(a);
     else
         read_storage(a);
+}
+
+/* The cache has it, or takes too long: then the plugins go by what there is. */
+static void on_fresh(struct vg_cache_wait *wait, int err)
+{
+    struct vg_admit *a = VG_CONTAINER_OF(wait, struct waiting, wait)->admit;
+    (void)err;
+    look_for_namespace(a);
+}
+
+void vg_admit_start(struct vg_admit *a)
+{
+    struct vg_api_loop *l = a->call->loop;
+    vg_rev own = atomic_load_explicit(&l->api->admission->rev, memory_order_acquire);
+    struct waiting *w = NULL;
+    if (vg_cacher_revision(l->api->cacher) < own)
+        w = vg_arena_new(&a->call->ask->arena, struct waiting);
+    if (!w) {
+        look_for_namespace(a);
+        return;
+    }
+    memset(w, 0, sizeof *w);
+    w->admit = a;
+    vg_cache_wait_fresh(l->port, own, &w->wait, on_fresh);
 }
 
 int vg_admit_verdict(const struct vg_admit *a, const struct vg_kind *kind, struct vg_slice name,

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "admission.h"
 #include "api_int.h"
 #include "base/alloc.h"
 #include "base/uuid.h"
@@ -47,6 +48,10 @@ int vg_api_new(const struct vg_api_opts *opts, struct vg_api **ret_api)
     if (r == 0)
         r = choose_ranges(api);
     if (r == 0)
+        r = (api->admission = vg_new(struct vg_admission)) ? 0 : -ENOMEM;
+    if (r == 0)
+        vg_admission_init(api->admission, o->admission);
+    if (r == 0)
         r = vg_discovery_new(api->opts.git_version, &api->discovery);
     if (r == 0 && o->metrics)
         r = vg_api_metrics_new(o->metrics, o->cacher, &api->counters);
@@ -65,6 +70,7 @@ void vg_api_free(struct vg_api *api)
     vg_api_metrics_free(api->counters);
     vg_discovery_free(api->discovery);
     vg_free(api->own_ranges);
+    vg_free(api->admission);
     vg_free(api);
 }
 

@@ -41,6 +41,7 @@ struct vg_api_opts {
     size_t body_max;                /* 0 = 3145728 */
     uint64_t seed;                  /* of jitter and names; 0 = random */
     struct vg_claim_ranges *ranges; /* for services (claims.h), outlives it; NULL: the defaults */
+    unsigned admission;             /* plugins: vg_admission_parse; 0: none */
     const char *git_version;        /* /version; NULL = "v1.36.4+vigil" */
     const struct vg_api_call_ops *call_ops; /* what the maker of calls is told, and does */
 };

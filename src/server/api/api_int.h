@@ -11,6 +11,7 @@
 #include "respond.h"
 #include "json/json.h"
 
+struct vg_admission;
 struct vg_claim_ranges;
 
 struct vg_api {
@@ -23,7 +24,16 @@ struct vg_api {
     struct vg_discovery *discovery;     /* documents, made once (discovery.c) */
     struct vg_claim_ranges *ranges;     /* what is given once (claims.h) */
     struct vg_claim_ranges *own_ranges; /* NULL: they are another's */
+    struct vg_admission *admission;     /* plugins (admission.h) */
     _Atomic uint64_t namespaces_rev;    /* of our last write of a namespace: see admit.c */
+};
+
+/* The priority class that is the default of all, until a class changes (admission_priority.c). */
+struct vg_priority_memo {
+    vg_rev rev; /* of the classes; 0: not known */
+    int64_t value;
+    uint8_t name_n, policy_n; /* no name: there is none */
+    char name[255], policy[32];
 };
 
 struct vg_api_loop {
@@ -40,6 +50,7 @@ struct vg_api_loop {
     struct vg_list calls;           /* all others that are under way */
     struct vg_watch_count *counts;  /* by kind (metrics.h); NULL: not counted */
     struct vg_timer tidy;           /* of OpenAPI documents (openapi_serve.c) */
+    struct vg_priority_memo priority;
 };
 
 /* What the call's maker is told, and does for it. */

@@ -20,6 +20,23 @@ static int prefix_of(const struct vg_kind *k, const char **ret)
     return r;
 }
 
+/* What the plugins of admission go by (admission.h) is always there. */
+static bool is_needed(const struct vg_kind *k)
+{
+    static const char *const names[] = {
+        "priorityclasses.scheduling.k8s.io",
+        "limitranges",
+        "resourcequotas",
+        "storageclasses.storage.k8s.io",
+        "ingressclasses.networking.k8s.io",
+        "runtimeclasses.node.k8s.io",
+    };
+    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
+        if (strcmp(vg_kind_qualified(k), names[i]) == 0)
+            return true;
+    return false;
+}
+
 static int init_kind(const struct vg_kind *k, bool is_uncached, struct vg_cache_kind *ret)
 {
     VG_AUTO(buf) head = {0};
@@ -43,8 +60,8 @@ static int init_kind(const struct vg_kind *k, bool is_uncached, struct vg_cache_
         .prefix = prefix,
         .fields = k->fields,
         .is_namespaced = vg_kind_is(k, VG_KIND_NAMESPACED),
-        .is_uncached = is_uncached || k->stored || vg_kind_is(k, VG_KIND_UNCACHED) ||
-                       vg_kind_is(k, VG_KIND_NOT_STORED),
+        .is_uncached = (is_uncached && !is_needed(k)) || k->stored ||
+                       vg_kind_is(k, VG_KIND_UNCACHED) || vg_kind_is(k, VG_KIND_NOT_STORED),
         .bookmark_head = vg_steal(head.p),
         .bookmark_tail = vg_steal(tail.p),
     };

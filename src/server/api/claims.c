@@ -42,7 +42,8 @@ static struct vg_rng *rng_of(const struct claims *b)
 
 /* ---- operations ---- */
 
-static int add_op(struct vg_change *c, enum vg_op_type type, vg_rev expect, struct vg_rec *take_rec)
+int vg_change_claim_op(struct vg_change *c, enum vg_op_type type, vg_rev expect,
+                       struct vg_rec *take_rec)
 {
     if (!c->claims)
         c->claims = vg_arena_array(&c->call->ask->arena, struct vg_op, VG_CHANGE_CLAIMS_MAX);
@@ -58,7 +59,7 @@ static int add_delete(struct vg_change *c, struct vg_slice key)
 {
     struct vg_rec *rec = NULL;
     int r = vg_rec_new(VG_REC_DELETE, key, VG_SLICE_LIT(""), VG_SLICE_LIT(""), &rec);
-    return r < 0 ? r : add_op(c, VG_OP_DELETE, VG_EXPECT_ANY, rec);
+    return r < 0 ? r : vg_change_claim_op(c, VG_OP_DELETE, VG_EXPECT_ANY, rec);
 }
 
 static bool is_refused(const struct vg_change *c, struct vg_slice key)
@@ -193,7 +194,7 @@ static int claim_address(struct claims *b, bool is_v6, struct vg_slice text)
     if (r == 0)
         r = vg_rec_new(VG_REC_PUT, vg_obj_key_slice(&key), vg_buf_slice(&sealed.header),
                        vg_buf_slice(&sealed.value), &rec);
-    return r < 0 ? r : add_op(b->c, VG_OP_PUT, 0, rec);
+    return r < 0 ? r : vg_change_claim_op(b->c, VG_OP_PUT, 0, rec);
 }
 
 /* The first free one of `n` from the offset `from` on, which wraps; as text in room. */
@@ -309,7 +310,7 @@ static int claim_port(struct claims *b, uint32_t port)
     if (r == 0)
         r = vg_rec_new(VG_REC_PUT, port_key(port, room), VG_SLICE_LIT(""), vg_buf_slice(&who),
                        &rec);
-    return r < 0 ? r : add_op(b->c, VG_OP_PUT, 0, rec);
+    return r < 0 ? r : vg_change_claim_op(b->c, VG_OP_PUT, 0, rec);
 }
 
 static int take_port(struct vg_claims *cl, uint32_t wanted, uint32_t *ret)
@@ -383,7 +384,6 @@ enum vg_verdict vg_change_claim(struct vg_change *c, struct vg_json *root,
     struct vg_field_errors e = {.arena = &c->call->ask->arena};
     struct vg_check check = {.errors = &e, .arena = e.arena};
     struct claims b = claims_of(c);
-    vg_change_forget_claims(c);
     int r = rules->claim(&b.cl, &check, root, old);
     if (r < 0)
         return vg_change_refuse(c, r);

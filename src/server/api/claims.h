@@ -3,7 +3,8 @@
  * outside of every kind. Both are written and removed in the transaction that writes or removes the
  * object which takes them, each with "nothing is there" as its condition: several servers on one
  * store cannot give a thing twice, and a crash leaves neither a service without its address nor an
- * address without its service. Who is refused by such a condition chooses anew.
+ * address without its service. Who is refused by such a condition chooses anew. What an object uses
+ * of a quota (admission_quota.c) is written in the same way, over the revision that was looked at.
  * Thread: of struct vg_claim_ranges any, read only but for the hints, which are atomic; else the
  * call's loop. */
 #ifndef VG_API_CLAIMS_H
@@ -47,6 +48,10 @@ enum vg_verdict vg_change_claim(struct vg_change *c, struct vg_json *root,
                                 const struct vg_json *old);
 /* It is going: all goes back. 0, -ENOMEM, VIGIL_E_STORE_DAMAGED. */
 VG_CHECK int vg_change_unclaim(struct vg_change *c);
+/* One operation more, beside the object's own. Consumes the record. 0, -ENOMEM, VIGIL_E_TOO_LARGE.
+ */
+VG_CHECK int vg_change_claim_op(struct vg_change *c, enum vg_op_type type, vg_rev expect,
+                                struct vg_rec *take_rec);
 /* Those of the last try go. */
 void vg_change_forget_claims(struct vg_change *c);
 /* The condition of one of them did not hold. */

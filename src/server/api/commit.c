@@ -11,6 +11,7 @@
  * comes as soon as storage has answered, and touches nothing of the request (W2). */
 #include <errno.h>
 
+#include "admission.h"
 #include "claims.h"
 #include "status_int.h"
 #include "write.h"
@@ -116,6 +117,31 @@ static void note_namespace(const struct vg_change *c)
         ;
 }
 
+/* Something was not as we saw it: once more with what is there. */
+static void on_conflict(struct vg_change *c)
+{
+    const struct vg_op *op = &c->txn.ops[c->txn.failed_op];
+    uint32_t most = c->tries_max ? c->tries_max : VG_CHANGE_TRIES_MAX;
+    bool may_try = true;
+    if (c->txn.failed_op == 0) {
+        hold(c, c->op.prev, true);
+        may_try = ++c->tries < most;
+    } else if (op->expect != 0) { /* a quota: whoever moved it got through */
+        may_try = vg_quota_moved(c, op);
+    } else { /* the object is as we saw it; another has what we chose for it */
+        vg_change_claim_refused(c, op);
+        may_try = ++c->tries < most;
+    }
+    c->is_current = true;
+    vg_txn_done(&c->txn);
+    if (may_try) {
+        decide(c);
+        return;
+    }
+    vg_status_modified(&c->call->ask->arena, &c->status, c->kind, c->name);
+    finish(c, VG_CHANGE_FAIL);
+}
+
 static void on_txn(struct vg_store_req *req)
 {
     struct vg_change *c = VG_CONTAINER_OF(req, struct vg_change, txn.req);
@@ -127,19 +153,7 @@ static void on_txn(struct vg_store_req *req)
     c->op = c->txn.ops[0];
     c->n_claims = 0; /* the transaction's now */
     if (req->err == VIGIL_E_CONFLICT) {
-        if (c->txn.failed_op == 0)
-            hold(c, c->op.prev, true);
-        else /* the object is as we saw it; another has what we chose for it */
-            vg_change_claim_refused(c, &c->txn.ops[c->txn.failed_op]);
-        c->is_current = true;
-        vg_txn_done(&c->txn);
-        uint32_t most = c->tries_max ? c->tries_max : VG_CHANGE_TRIES_MAX;
-        if (++c->tries < most) {
-            decide(c);
-            return;
-        }
-        vg_status_modified(&c->call->ask->arena, &c->status, c->kind, c->name);
-        finish(c, VG_CHANGE_FAIL);
+        on_conflict(c);
         return;
     }
     if (req->err < 0) {
@@ -150,6 +164,7 @@ static void on_txn(struct vg_store_req *req)
     c->rev = req->rev;
     if (vg_kind_is(c->kind, VG_KIND_FINALIZED_BY_SPEC))
         note_namespace(c);
+    vg_admission_note(c->call->loop->api->admission, c->kind, c->rev);
     if (c->verdict == VG_CHANGE_PUT)
         hold(c, c->op.rec, true);
     c->out = c->cur;
@@ -252,6 +267,7 @@ static enum vg_verdict try_once(struct vg_change *c)
     c->scratch.first = SCRATCH_FIRST;
     c->scratch.max = VG_API_ARENA_MAX;
     vg_arena_init(kept, 0, 0);
+    vg_change_forget_claims(c);
     enum vg_verdict verdict = c->make(c);
     if (verdict != VG_CHANGE_PUT && verdict != VG_CHANGE_DELETE)
         return verdict;
@@ -341,6 +357,7 @@ void vg_change_drop(struct vg_change *c)
 void vg_change_release(struct vg_change *c)
 {
     vg_change_forget_claims(c);
+    vg_quota_forget(c);
     c->cur = vg_rec_unref(c->cur);
     c->out = NULL;
     vg_arena_done(&c->scratch);

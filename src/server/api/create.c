@@ -1,6 +1,7 @@
 /* create.c - POST of a collection: a new object, under its name or under one that we make up. */
 #include <errno.h>
 
+#include "admission.h"
 #include "stamp.h"
 #include "status_int.h"
 
@@ -159,7 +160,8 @@ void vg_api_create(struct vg_api_call *call)
     }
     call->state = w;
     call->op = &vg_change_op;
-    if (!vg_kind_is(call->ask->target->kind, VG_KIND_NAMESPACED)) {
+    if (!vg_kind_is(call->ask->target->kind, VG_KIND_NAMESPACED) &&
+        call->ask->target->kind != call->loop->api->admission->priority_classes) {
         vg_change_start(&w->change);
         return;
     }

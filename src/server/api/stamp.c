@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "admission.h"
 #include "base/base64.h"
 #include "base/uuid.h"
 #include "claims.h"
@@ -20,7 +21,8 @@
 
 enum vg_verdict vg_change_refuse(struct vg_change *c, int err)
 {
-    vg_status_from_err(&c->call->ask->arena, &c->status, err, vg_err_text(err));
+    if (err != VIGIL_E_FORBIDDEN) /* else a plugin has said why */
+        vg_status_from_err(&c->call->ask->arena, &c->status, err, vg_err_text(err));
     c->is_current = true; /* nothing that storage says can help */
     return VG_CHANGE_FAIL;
 }
@@ -195,6 +197,8 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
         err = share_equals(&own, old);
     if (err == 0)
         err = manage(c, &own, given, was, m);
+    if (err == 0)
+        err = vg_admission_set(c, &own, given, was, m);
     if (err == 0 && part && part->is_alone)
         prepare = vg_prepare_meta;
     if (err == 0 && prepare && rules->ignores_meta)
@@ -390,6 +394,11 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body)
     if (e.n || e.failed) {
         c->is_current = true;
         return vg_change_invalid(c, m.name, &e);
+    }
+    verdict = vg_admission_check(c, &root, NULL);
+    if (verdict != VG_CHANGE_PUT) {
+        c->is_current = true;
+        return verdict;
     }
     if (c->is_create && !c->is_dry_run && has_rev(&c->call->ask->arena, body->meta.rev)) {
         c->is_current = true;

@@ -15,7 +15,7 @@ enum vg_verdict vg_change_invalid(struct vg_change *c, struct vg_slice name,
 const struct vg_rules_part *vg_change_part(const struct vg_change *c);
 /* Arrange the object, note in m->managed who set what of it, and let the kind's rules set what they
  * want in it and in *m; given: as the client sent it; old: what is stored, or NULL. root is a top
- * copy. -ENOMEM. */
+ * copy. -ENOMEM; VIGIL_E_FORBIDDEN: a plugin refuses it, and c->status says why. */
 VG_CHECK int vg_change_prepare(struct vg_change *c, struct vg_json *root,
                                const struct vg_body *given, const struct vg_body *old,
                                struct vg_meta *m);

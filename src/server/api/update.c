@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "admission.h"
 #include "claims.h"
 #include "server/fields/managers.h"
 #include "server/kinds/rules/rules.h"
@@ -264,6 +265,8 @@ enum vg_verdict vg_update_apply(struct vg_update *w, const struct vg_body *next,
         return verdict;
     count_generation(c, &root, &m, cur);
     verdict = check(c, &root, &m, cur);
+    if (verdict == VG_CHANGE_PUT)
+        verdict = vg_admission_check(c, &root, cur->root);
     return verdict == VG_CHANGE_PUT ? settle(w, &root, &m, cur) : verdict;
 }
 

@@ -163,6 +163,8 @@ struct vg_change {
     struct vg_op *claims; /* what it takes and gives back with it, in the call's arena; or NULL */
     uint32_t n_claims;
     struct vg_claim_refusal *refused; /* of what it would have taken */
+    struct vg_quota_seen *quotas;     /* that moved while it ran: newer than the cache's */
+    uint32_t quota_moves;
     struct vg_txn txn;
     struct vg_range range;
 

@@ -165,6 +165,8 @@ int vg_publish_kind(struct vg_watch_cache *wc, vg_rev rev)
     wc->published = wc->history.next;
     vg_history_evict(&wc->history, now_ms);
     vg_mutex_unlock(&wc->mu);
+    atomic_store_explicit(&wc->objects, vg_root_count(root), memory_order_relaxed);
+    atomic_store_explicit(&wc->changed, rev, memory_order_release);
     vg_root_unref(old);
     vg_root_unref(old_trigger);
     return 0;

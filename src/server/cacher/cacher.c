@@ -299,6 +299,16 @@ int vg_cache_newest(struct vg_cacher *c, size_t kind, struct vg_cache_snapshot *
     return 0;
 }
 
+struct vg_cache_glance vg_cache_glance(struct vg_cacher *c, size_t kind)
+{
+    const struct vg_watch_cache *wc = &c->kinds[kind];
+    if (wc->kind->is_uncached || !vg_cacher_is_ready(c))
+        return (struct vg_cache_glance){0};
+    vg_rev rev = atomic_load_explicit(&wc->changed, memory_order_acquire);
+    return (struct vg_cache_glance){
+        .objects = atomic_load_explicit(&wc->objects, memory_order_relaxed), .rev = rev};
+}
+
 int vg_cache_exact(struct vg_cacher *c, size_t kind, vg_rev rev, struct vg_cache_snapshot *ret)
 {
     struct vg_cache_snapshot s;

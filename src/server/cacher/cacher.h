@@ -122,6 +122,13 @@ VG_CHECK int vg_cache_newest(struct vg_cacher *c, size_t kind, struct vg_cache_s
 VG_CHECK int vg_cache_exact(struct vg_cacher *c, size_t kind, vg_rev rev,
                             struct vg_cache_snapshot *ret);
 void vg_cache_snapshot_done(struct vg_cache_snapshot *s);
+/* How many objects a kind has, and the revision since which it is as it is: without a lock, for who
+ * must know before every write. Nothing while the cache is not ready. Thread: any. */
+struct vg_cache_glance {
+    size_t objects;
+    vg_rev rev;
+};
+struct vg_cache_glance vg_cache_glance(struct vg_cacher *c, size_t kind);
 
 /* A walk over the matching objects of a snapshot in key order; no lock, no allocation. */
 struct vg_cache_walk {

@@ -26,8 +26,9 @@ struct vg_watch_cache {
     _Atomic size_t n_unreadable; /* of `unreadable`: a look without the lock */
     _Atomic vg_rev broken_rev;   /* the newest batch that had something unreadable */
     _Atomic uint64_t digests, digest_failures;
-    _Atomic uint64_t object_bytes; /* of the values in the tree; the feed writes it */
-    struct vg_mutex mu;            /* rank CACHE: all below; the feed alone changes them */
+    _Atomic uint64_t object_bytes;     /* of the values in the tree; the feed writes it */
+    _Atomic uint64_t objects, changed; /* of the root: count and revision; the feed writes them */
+    struct vg_mutex mu;                /* rank CACHE: all below; the feed alone changes them */
     struct vg_history history;
     uint64_t published; /* changes below this sequence may be read */
     struct vg_root *root, *trigger_root;

@@ -15,6 +15,7 @@ static const struct vg_controller_ops *const controllers[VG_CONTROLLERS] = {
     [VG_CONTROL_SERVICE_ACCOUNT] = &vg_account_controller,
     [VG_CONTROL_ROOT_CA] = &vg_root_ca_controller,
     [VG_CONTROL_GARBAGE] = &vg_garbage_controller,
+    [VG_CONTROL_QUOTA] = &vg_quota_controller,
 };
 
 static bool is_on(const struct vg_control *c, size_t i)
@@ -262,6 +263,9 @@ int vg_control_open(const struct vg_control_opts *opts, struct vg_control **ret_
     c->pods = core_kind("pods");
     c->accounts = core_kind("serviceaccounts");
     c->config_maps = core_kind("configmaps");
+    c->quotas = core_kind("resourcequotas");
+    c->services = core_kind("services");
+    c->claims = core_kind("persistentvolumeclaims");
     c->leases = vg_kind_find(VG_SLICE_LIT("coordination.k8s.io"), VG_SLICE_LIT("v1"),
                              VG_SLICE_LIT("leases"));
     for (size_t i = 0; i < VG_CONTROLLERS; i++)

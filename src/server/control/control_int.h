@@ -27,7 +27,7 @@ struct vg_controller_ops {
     void (*synced)(struct vg_control *c);   /* the state has been told, once; NULL: no matter */
 };
 extern const struct vg_controller_ops vg_bootstrap_controller, vg_namespace_controller,
-    vg_account_controller, vg_root_ca_controller, vg_garbage_controller;
+    vg_account_controller, vg_root_ca_controller, vg_garbage_controller, vg_quota_controller;
 
 /* One watch of the cache, opened again whenever it ends. */
 struct vg_follow {
@@ -59,7 +59,8 @@ struct vg_control {
     struct vg_cacher *cacher;
     const struct vg_log *log;
     struct vg_inside *inside;
-    const struct vg_kind *namespaces, *pods, *accounts, *config_maps, *leases;
+    const struct vg_kind *namespaces, *pods, *accounts, *config_maps, *leases, *quotas, *services,
+        *claims;
     struct vg_follow *follows;
     size_t n_follows, n_live;
     bool is_stopped;

@@ -119,10 +119,16 @@ static const struct vg_flag control_flags[] = {
      "addresses for services; one range, or one of\nIPv4 and one of IPv6, parted by a comma"},
     {"service-node-port-range", "FIRST-LAST", VG_FLAG_TEXT, AT(service_ports), "30000-32767", 0, 0,
      "ports of nodes for services"},
+    {"enable-admission-plugins", "LIST", VG_FLAG_TEXT, AT(plugins_on), NULL, 0, 0,
+     "plugins that are off by default:\nTaintNodesByCondition"},
+    {"disable-admission-plugins", "LIST", VG_FLAG_TEXT, AT(plugins_off), NULL, 0, 0,
+     "plugins that are on by default: DefaultIngressClass,\nDefaultStorageClass, LimitRanger, "
+     "Priority,\nResourceQuota, RuntimeClass"},
     {"controllers", "LIST", VG_FLAG_TEXT, AT(controllers), "*", 0, 0,
      "what vigild does by itself: * is all, name on,\n-name off, an empty list nothing:\n"
      "bootstrap-controller, namespace-controller,\nserviceaccount-controller,\n"
-     "root-ca-certificate-publisher-controller,\ngarbage-collector-controller"},
+     "root-ca-certificate-publisher-controller,\ngarbage-collector-controller,\nresourcequota-"
+     "controller"},
     {"leader-elect-lease-duration", "DURATION", VG_FLAG_DURATION, AT(lease_ms), "15s", 3000, 0,
      "of several vigild on one etcd one runs the\ncontrollers: so long after its end another does"},
     {0},

@@ -41,6 +41,7 @@ struct vg_config {
     const char *controllers;
     uint64_t lease_ms;
     const char *service_ips, *service_ports;
+    const char *plugins_on, *plugins_off;
     /* etcd */
     const char *etcd_servers, *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
     const char *etcd_username, *etcd_password_file, *storage_media_type;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "notify.h"
+#include "server/api/admission.h"
 #include "server/api/claims.h"
 #include "system_objects.h"
 
@@ -61,6 +62,9 @@ static int look_at_flags(struct vg_daemon *d, struct vg_status *reterr_status)
     r = vg_control_parse(c->controllers, &d->controller_set, &status);
     if (r < 0)
         return vg_fail(reterr_status, r, "--controllers: %s", status.message);
+    r = vg_admission_parse(c->plugins_on, c->plugins_off, &d->plugin_set, reterr_status);
+    if (r < 0)
+        return r;
     return c->token_auth_file ? vg_tokens_load(c->token_auth_file, &d->tokens, reterr_status) : 0;
 }
 
@@ -182,6 +186,7 @@ static int open_api(struct vg_daemon *d)
                             .min_request_timeout_s = c->min_request_timeout_s,
                             .event_ttl_ms = c->event_ttl_ms,
                             .ranges = d->ranges,
+                            .admission = d->plugin_set,
                             .body_max = c->max_body_bytes,
                             .call_ops = &vg_gate_call_ops};
     return vg_api_new(&o, &d->api);

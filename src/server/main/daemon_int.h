@@ -73,6 +73,7 @@ struct vg_daemon {
     struct vg_worker *workers; /* those that serve, then the controllers' if there are any */
     size_t n_workers;
     unsigned controller_set; /* of --controllers */
+    unsigned plugin_set;     /* of --enable-admission-plugins and --disable-admission-plugins */
     char identity[128];      /* who we are among servers of one store */
     char service_ip[64];     /* of the service "kubernetes" */
     struct vg_buf root_ca;   /* what the controllers publish */

@@ -25,5 +25,8 @@ void vg_warn_pod_template(struct vg_check *c, const struct vg_at *at);
 /* Drop what the original drops from specs of pods, because it is not ready for general use; NULL
  * allowed. Controllers do so with the template of an object before they check it. */
 void vg_pod_drop_disabled(struct vg_json *spec);
+/* A pod stays for five minutes on a node that does not answer, unless it says otherwise. 0,
+ * -ENOMEM. */
+VG_CHECK int vg_pod_tolerate(struct vg_arena *a, struct vg_json *spec);
 
 #endif

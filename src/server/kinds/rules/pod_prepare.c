@@ -76,8 +76,7 @@ static int add_toleration(struct vg_arena *a, struct vg_json *list, struct vg_sl
     return err < 0 ? err : vg_json_array_push(a, list, t);
 }
 
-/* A pod stays for five minutes on a node that does not answer, unless it says otherwise. */
-static int tolerate(struct vg_arena *a, struct vg_json *spec)
+int vg_pod_tolerate(struct vg_arena *a, struct vg_json *spec)
 {
     static const struct vg_slice taints[] = {{"node.kubernetes.io/not-ready", 28},
                                              {"node.kubernetes.io/unreachable", 30}};
@@ -275,7 +274,7 @@ int vg_pod_prepare(struct vg_arena *a, struct vg_json *obj, const struct vg_json
     struct vg_json *spec = vg_json_get_str(obj, "spec");
     if (!spec)
         return 0;
-    int err = tolerate(a, spec);
+    int err = vg_pod_tolerate(a, spec);
     vg_pod_drop_disabled(spec);
     if (err < 0 || old)
         return err;
