@@ -91,3 +91,33 @@ bool vg_base64_decode_lines(struct vg_slice text, char *out, size_t *ret_n)
     return vg_base64_decode(vg_slice(out, n), out,
                             ret_n); /* four are read before three are written */
 }
+
+/* ---- base64url ---- */
+
+size_t vg_base64_url_encode(struct vg_slice s, char *out)
+{
+    size_t n = vg_base64_size(s.n);
+    if (n)
+        vg_base64_encode(s, out);
+    while (n && out[n - 1] == '=')
+        n--;
+    for (size_t i = 0; i < n; i++)
+        out[i] = out[i] == '+' ? '-' : out[i] == '/' ? '_' : out[i];
+    return n;
+}
+
+/* The usual alphabet and padding are put in place, where they are then decoded: what is written
+ * never overtakes what is read. */
+bool vg_base64_url_decode(struct vg_slice text, char *out, size_t *ret_n)
+{
+    size_t n = text.n;
+    for (size_t i = 0; i < n; i++) {
+        char c = text.p[i];
+        if (c == '+' || c == '/' || c == '=')
+            return false;
+        out[i] = c == '-' ? '+' : c == '_' ? '/' : c;
+    }
+    for (; n % 4; n++)
+        out[n] = '=';
+    return vg_base64_decode(vg_slice(out, n), out, ret_n);
+}

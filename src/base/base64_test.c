@@ -67,7 +67,25 @@ static void any_bytes_come_back(void **state)
         assert_int_equal(vg_base64_append(&text, vg_slice(bytes, len)), 0);
         assert_true(vg_base64_decode(vg_buf_slice(&text), back, &n));
         vg_assert_slice_equal(vg_slice(back, n), vg_slice(bytes, len));
+        char url[140], room[140];
+        size_t n_url = vg_base64_url_encode(vg_slice(bytes, len), url);
+        assert_null(memchr(url, '=', n_url));
+        assert_null(memchr(url, '/', n_url));
+        assert_true(vg_base64_url_decode(vg_slice(url, n_url), room, &n));
+        vg_assert_slice_equal(vg_slice(room, n), vg_slice(bytes, len));
     }
+}
+
+static void what_is_no_base64url_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"a", "ab+d", "ab/d", "YQ==", "Y=", "ab\ncd", "abcde"};
+    char room[16];
+    size_t n;
+    for (size_t i = 0; i < VG_ARRAY_LEN(texts); i++)
+        assert_false(vg_base64_url_decode(vg_slice_str(texts[i]), room, &n));
+    assert_true(vg_base64_url_decode(VG_SLICE_LIT("-_-_"), room, &n));
+    assert_int_equal(n, 3);
 }
 
 static void running_out_of_memory_is_told(void **state)
@@ -87,6 +105,7 @@ int main(void)
         cmocka_unit_test(what_is_no_base64_is_refused),
         cmocka_unit_test(line_breaks_may_be_anywhere),
         cmocka_unit_test(any_bytes_come_back),
+        cmocka_unit_test(what_is_no_base64url_is_refused),
         cmocka_unit_test(running_out_of_memory_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

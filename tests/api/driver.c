@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "etcd_member.h"
+#include "server/api/access.h"
 #include "server/http/authz.h"
+#include "server/jwt/issuer.h"
+#include "json/json.h"
 
 struct vg_adrv_loop {
     struct vg_adrv *d;
@@ -83,12 +86,22 @@ static int each_rule(struct vg_api_call *call, struct vg_slice ns, vg_authz_each
     return vg_authz_each_rule(chain, call->user, ns, each, arg);
 }
 
-static int identify(struct vg_api_call *call, struct vg_slice token, struct vg_api_user *ret)
+/* For this server alone. */
+static int identify(struct vg_api_call *call, struct vg_slice token,
+                    const struct vg_json *audiences, struct vg_token_owner *ret)
 {
+    static struct vg_json own = {
+        .type = VG_JSON_STRING, .n = sizeof VG_ISSUER_DEFAULT - 1, .text = VG_ISSUER_DEFAULT};
+    static struct vg_json list = {.type = VG_JSON_ARRAY, .n = 1, .items = &own};
+    bool is_for_us = !audiences || audiences->n == 0;
     (void)call;
-    if (!vg_slice_eq(token, VG_SLICE_LIT("secrettoken")))
+    for (uint32_t i = 0; audiences && i < audiences->n; i++)
+        is_for_us =
+            is_for_us || vg_slice_eq(vg_json_text(&audiences->items[i]), vg_json_text(&own));
+    if (!is_for_us || !vg_slice_eq(token, VG_SLICE_LIT("secrettoken")))
         return VIGIL_E_NOT_FOUND;
-    *ret = admin;
+    ret->user = admin;
+    ret->audiences = &list;
     return 0;
 }
 
@@ -276,6 +289,19 @@ static void open_loop(struct vg_adrv *d, size_t i)
     must(vg_http_server_listen(l->server, d->listener, NULL), "listen");
 }
 
+/* Tokens are given out; nobody asks for one here. */
+static void make_issuer(struct vg_adrv *d)
+{
+    VG_AUTO(buf) pem = {0};
+    struct vg_jwt_keys keys = {.n = 0};
+    struct vg_issuer_opts opts = {.issuers = VG_ISSUER_DEFAULT,
+                                  .jwks_uri = "https://localhost/openid/v1/jwks",
+                                  .take_keys = &keys};
+    must(vg_jwt_key_make(&pem), "key");
+    must(vg_jwt_keys_add(&keys, "key", vg_buf_slice(&pem), NULL), "key");
+    must(vg_issuer_new(&opts, &d->issuer, NULL), "issuer");
+}
+
 void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts)
 {
     static const struct vg_adrv_opts defaults;
@@ -290,6 +316,8 @@ void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts)
     ao.storage = d->storage;
     ao.cacher = d->cacher;
     ao.metrics = d->metrics;
+    make_issuer(d);
+    ao.issuer = d->issuer;
     if (!ao.call_ops) /* else calls are made by another handler */
         ao.call_ops = &call_ops;
     must(vg_api_new(&ao, &d->api), "api");
@@ -343,6 +371,7 @@ void vg_adrv_close(struct vg_adrv *d)
     for (size_t i = 0; i < d->n_loops; i++)
         close_loop(&d->loops[i]);
     vg_api_free(d->api);
+    vg_issuer_free(d->issuer);
     vg_loop_stop(d->feed);
     vg_cacher_close(d->cacher, &is_done);
     vg_loop_turn_until(d->feed, &is_done);

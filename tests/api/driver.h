@@ -20,6 +20,7 @@ struct vg_adrv {
     struct vg_loop *feed, *own; /* own: turned by the driver's calls, for its own writes */
     struct vg_cacher *cacher;
     struct vg_metrics *metrics;
+    struct vg_issuer *issuer;
     struct vg_api *api;
     struct vg_http_handler handler;
     struct vg_http_shared *shared;

@@ -6,8 +6,16 @@
 
 #include "base/slice.h"
 
+#include "api.h"
+
 struct vg_api_call;
-struct vg_api_user;
+struct vg_json;
+
+struct vg_token_owner {
+    struct vg_api_user user;
+    struct vg_json *audiences; /* an array of texts */
+    struct vg_slice why;       /* it is not taken; empty: there is no more to say */
+};
 
 struct vg_authz_attributes {
     const struct vg_api_user *user;
@@ -36,8 +44,11 @@ struct vg_api_access {
      * own. */
     int (*each_rule)(struct vg_api_call *call, struct vg_slice ns, vg_authz_each_fn *each,
                      void *arg);
-    /* Whose token it is; *ret lives in the call's arena. VIGIL_E_NOT_FOUND: nobody's; -ENOMEM. */
-    int (*identify)(struct vg_api_call *call, struct vg_slice token, struct vg_api_user *ret);
+    /* Whose token it is, and for which of these audiences it is good (NULL or empty: those of this
+     * server). 0; VIGIL_E_NOT_FOUND: nobody's, see why; -ENOMEM. What is told lives in the call's
+     * arena, or until the next call. */
+    int (*identify)(struct vg_api_call *call, struct vg_slice token,
+                    const struct vg_json *audiences, struct vg_token_owner *ret);
     /* NULL: the store is well; else why not, a text that stays. */
     const char *(*store_trouble)(struct vg_api_call *call);
 };

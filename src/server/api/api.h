@@ -16,11 +16,13 @@
 #include "net/http.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/sink.h"
+#include "server/kinds/user.h"
 #include "server/storage/storage.h"
 #include "status.h"
 #include "target.h"
 
 struct vg_api_access;
+struct vg_issuer;
 struct vg_log;
 struct vg_metrics;
 struct vg_api;
@@ -43,6 +45,7 @@ struct vg_api_opts {
     struct vg_claim_ranges *ranges; /* for services (claims.h), outlives it; NULL: the defaults */
     unsigned admission;             /* plugins: vg_admission_parse; 0: none */
     const char *git_version;        /* /version; NULL = "v1.36.4+vigil" */
+    const struct vg_issuer *issuer; /* of accounts' tokens; NULL: there are none */
     const struct vg_api_call_ops *call_ops; /* what the maker of calls is told, and does */
 };
 VG_CHECK int vg_api_new(const struct vg_api_opts *opts, struct vg_api **ret_api);
@@ -72,6 +75,8 @@ struct vg_api_user {
     struct vg_slice name, uid;
     const struct vg_slice *groups;
     size_t n_groups;
+    const struct vg_user_extra *extra;
+    size_t n_extra;
 };
 
 /* What is asked for, and what finding the answer takes. Apart from the call, since a watch lives on

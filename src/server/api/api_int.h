@@ -115,6 +115,7 @@ void vg_api_discover(struct vg_api_call *call);
 void vg_api_other(struct vg_api_call *call);
 void vg_api_version(struct vg_api_call *call);
 void vg_api_openapi(struct vg_api_call *call);
+bool vg_api_openid(struct vg_api_call *call); /* false: none of its paths (openid.c) */
 
 /* git_version: of /version and of OpenAPI's info. */
 VG_CHECK int vg_discovery_new(const char *git_version, struct vg_discovery **ret_discovery);

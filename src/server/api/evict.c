@@ -259,7 +259,7 @@ static void decide(struct vg_eviction *w)
     int err = vg_budget_find(w, pod, &budget, &n);
     if (err == 0 && n == 1) {
         const struct vg_json *meta = vg_json_get_str(budget, "metadata");
-        w->budget = vg_json_text(vg_json_get_str(meta, "name"));
+        err = vg_arena_keep(arena(w), vg_json_text(vg_json_get_str(meta, "name")), &w->budget);
     }
     bool is_spared = n == 1 && vg_budget_spares(budget, pod);
     if (err == 0 && is_spared)

@@ -27,8 +27,8 @@ struct vg_eviction {
 bool vg_budget_is_idle(const struct vg_json *pod);
 bool vg_budget_may_race(const struct vg_json *pod);
 
-/* Which budgets of the range are the pod's? The first one's name and tree, and how many there are.
- * 0; negative: one cannot be read. (evict_budget.c) */
+/* Which budgets of the range are the pod's? The first one's tree, which lives as long as the range,
+ * and how many there are. 0; negative: one cannot be read. (evict_budget.c) */
 VG_CHECK int vg_budget_find(struct vg_eviction *w, const struct vg_json *pod,
                             struct vg_json **ret_budget, size_t *ret_n);
 /* A pod that is not ready is none that the budget counts on: may it go? */

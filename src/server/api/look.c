@@ -77,8 +77,11 @@ int vg_look_tree(const struct vg_look *l, struct vg_json **ret, struct vg_api_st
     }
     if (err == 0)
         err = vg_obj_header_open(vg_rec_header(l->rec), vg_rec_value(l->rec), &h);
+    struct vg_slice text;
+    if (err == 0) /* a tree points into its text, and may outlive the record */
+        err = vg_arena_keep(a, vg_rec_value(l->rec), &text);
     if (err == 0)
-        err = vg_json_parse(a, vg_rec_value(l->rec), &opts, ret, NULL);
+        err = vg_json_parse(a, text, &opts, ret, NULL);
     if (err < 0)
         vg_status_from_err(a, ret_status, err == -ENOMEM || l->err ? err : VIGIL_E_STORE_DAMAGED,
                            NULL);

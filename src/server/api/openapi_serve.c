@@ -207,6 +207,6 @@ void vg_api_other(struct vg_api_call *call)
     struct vg_slice path = call->ask->target->path;
     if (vg_slice_eq(path, VG_SLICE_LIT("/version")) || vg_slice_eq(path, VG_SLICE_LIT("/version/")))
         vg_api_version(call);
-    else
+    else if (!vg_api_openid(call))
         vg_api_openapi(call);
 }

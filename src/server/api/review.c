@@ -13,15 +13,25 @@
 #include "status_int.h"
 #include "json/write.h"
 
-/* For whom tokens are good that say nothing else: the audience that a stock server has. */
-#define AUDIENCE VG_SLICE_LIT("https://kubernetes.default.svc")
-
 int vg_review_put(struct vg_review *r, struct vg_json *object, const char *name,
                   struct vg_slice text)
 {
     return text.n ? vg_json_object_add(&r->call->ask->arena, object, vg_slice_str(name),
                                        vg_json_string_ref(text))
                   : 0;
+}
+
+static int put_extra(struct vg_arena *a, const struct vg_api_user *user, struct vg_json *info)
+{
+    struct vg_json all = vg_json_object();
+    int err = 0;
+    for (size_t i = 0; i < user->n_extra && err == 0; i++) {
+        struct vg_json values = vg_json_array();
+        err = vg_json_array_push(a, &values, vg_json_string_ref(user->extra[i].value));
+        if (err == 0)
+            err = vg_json_object_add(a, &all, user->extra[i].key, values);
+    }
+    return err < 0 ? err : vg_json_object_add(a, info, VG_SLICE_LIT("extra"), all);
 }
 
 int vg_review_user(struct vg_review *r, const struct vg_api_user *user, struct vg_json *ret)
@@ -35,6 +45,8 @@ int vg_review_user(struct vg_review *r, const struct vg_api_user *user, struct v
         err = vg_json_array_push(a, &groups, vg_json_string_ref(user->groups[i]));
     if (err == 0 && groups.n)
         err = vg_json_object_add(a, &info, VG_SLICE_LIT("groups"), groups);
+    if (err == 0 && user->n_extra)
+        err = put_extra(a, user, &info);
     *ret = info;
     return err;
 }
@@ -66,50 +78,46 @@ static int review_self(struct vg_review *r, struct vg_api_status *ret_status)
     return err < 0 ? no_memory(ret_status) : 0;
 }
 
-/* Is the token good for one of those that were asked about? None means the server itself. */
-static bool is_for_us(const struct vg_json *audiences)
-{
-    if (!audiences || audiences->n == 0)
-        return true;
-    VG_JSON_FOREACH_ITEM (audience, audiences)
-        if (vg_slice_eq(vg_json_text(audience), AUDIENCE))
-            return true;
-    return false;
-}
-
-static int tell_owner(struct vg_review *r, const struct vg_api_user *owner)
+static int tell_owner(struct vg_review *r, const struct vg_token_owner *owner)
 {
     struct vg_arena *a = &r->call->ask->arena;
-    struct vg_json user, audiences = vg_json_array();
-    int err = vg_review_user(r, owner, &user);
+    struct vg_json user;
+    int err = vg_review_user(r, &owner->user, &user);
     if (err == 0)
         err = vg_json_object_add(a, &r->status, VG_SLICE_LIT("authenticated"), vg_json_bool(true));
     if (err == 0)
         err = vg_json_object_add(a, &r->status, VG_SLICE_LIT("user"), user);
-    if (err == 0)
-        err = vg_json_array_push(a, &audiences, vg_json_string_ref(AUDIENCE));
-    return err < 0 ? err : vg_json_object_add(a, &r->status, VG_SLICE_LIT("audiences"), audiences);
+    return err < 0
+               ? err
+               : vg_json_object_add(a, &r->status, VG_SLICE_LIT("audiences"), *owner->audiences);
+}
+
+static int tell_refusal(struct vg_review *r, struct vg_slice why)
+{
+    static const char refusal[] = "invalid bearer token";
+    struct vg_arena *a = &r->call->ask->arena;
+    struct vg_slice text = vg_slice_str(refusal);
+    int err = vg_json_object_add(a, &r->status, VG_SLICE_LIT("user"), vg_json_object());
+    if (err == 0 && why.n)
+        err = vg_arena_printf(a, &text, "[%s, %.*s]", refusal, VG_SLICE_ARG(why));
+    return err < 0 ? err : vg_review_put(r, &r->status, "error", text);
 }
 
 static int review_token(struct vg_review *r, struct vg_api_status *ret_status)
 {
     struct vg_arena *a = &r->call->ask->arena;
     struct vg_slice token = vg_json_text(vg_json_get_str(r->spec, "token"));
-    struct vg_api_user owner;
+    struct vg_token_owner owner = {.audiences = NULL};
     if (token.n == 0) {
         vg_status_bad_request(a, ret_status, "token is required for TokenReview in authentication");
         return VIGIL_E_INVALID;
     }
-    int err = is_for_us(vg_json_get_str(r->spec, "audiences"))
-                  ? vg_call_ops(r->call)->access->identify(r->call, token, &owner)
-                  : VIGIL_E_NOT_FOUND;
+    const struct vg_json *audiences = vg_json_get_str(r->spec, "audiences");
+    int err = vg_call_ops(r->call)->access->identify(r->call, token, audiences, &owner);
     if (err == 0)
         err = tell_owner(r, &owner);
-    else if (err == VIGIL_E_NOT_FOUND) {
-        err = vg_json_object_add(a, &r->status, VG_SLICE_LIT("user"), vg_json_object());
-        if (err == 0)
-            err = vg_review_put(r, &r->status, "error", VG_SLICE_LIT("invalid bearer token"));
-    }
+    else if (err == VIGIL_E_NOT_FOUND)
+        err = tell_refusal(r, owner.why);
     return err < 0 ? no_memory(ret_status) : 0;
 }
 

@@ -139,9 +139,10 @@ static int prepare_with_meta(struct vg_arena *a, vg_rules_prepare_fn *prepare, s
 static int sign(struct vg_change *c, const struct vg_rules *rules, struct vg_json *root)
 {
     const struct vg_api_user *u = c->call->user;
-    struct vg_rules_user user = {VG_SLICE_LIT(""), VG_SLICE_LIT(""), NULL, 0};
+    struct vg_rules_user user = {.name = VG_SLICE_LIT(""), .uid = VG_SLICE_LIT("")};
     if (u)
-        user = (struct vg_rules_user){u->name, u->uid, u->groups, u->n_groups};
+        user =
+            (struct vg_rules_user){u->name, u->uid, u->groups, u->n_groups, u->extra, u->n_extra};
     return rules->sign(&c->scratch, root, &user);
 }
 

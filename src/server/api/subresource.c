@@ -274,6 +274,8 @@ void vg_api_create_sub(struct vg_api_call *call)
         create_binding(call, t->kind);
     else if (t->sub && t->sub->type == VG_SUB_EVICTION)
         vg_api_evict(call);
+    else if (t->sub && t->sub->type == VG_SUB_TOKEN && call->loop->api->opts.issuer)
+        vg_api_create_token(call);
     else if (t->sub || !vg_api_review(call))
         vg_api_refuse_sub(call);
 }

@@ -208,7 +208,8 @@ VG_CHECK int vg_meta_tell_owners(struct vg_api_call *call, struct vg_meta *m, bo
 void vg_scale_respond(struct vg_api_call *call, int code, const struct vg_rec *rec, vg_rev rev);
 /* POST of a subresource, or of what is not stored (subresource.c). */
 void vg_api_create_sub(struct vg_api_call *call);
-void vg_api_evict(struct vg_api_call *call); /* evict.c */
+void vg_api_evict(struct vg_api_call *call);        /* evict.c */
+void vg_api_create_token(struct vg_api_call *call); /* token.c */
 
 /* ---- namespaces (admit.c) ---- */
 

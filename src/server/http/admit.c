@@ -98,7 +98,29 @@ static bool has_certificate(struct vg_request *q)
     return id && id->name.n > 0 && vg_clock_wall_ms(q->l->gate->clock) / 1000 <= id->not_after_s;
 }
 
-/* Who asks. 0; VIGIL_E_INVALID: credentials that are nobody's; -ENOMEM, VIGIL_E_TOO_LARGE. */
+/* By a bearer token: one of the file, or of a service account. */
+static int identify_token(struct vg_request *q, struct vg_slice token, struct vg_user **ret_user)
+{
+    const struct vg_token *row = vg_tokens_find(q->l->tokens, token);
+    if (row) {
+        struct vg_api_user u = {
+            .name = row->name, .uid = row->uid, .groups = row->groups, .n_groups = row->n_groups};
+        return vg_users_get(&q->l->users, &u, VG_GROUP_AUTHENTICATED, ret_user);
+    }
+    struct vg_account account;
+    struct vg_slice why;
+    int64_t now_s = vg_clock_wall_ms(q->l->gate->clock) / 1000;
+    int r = vg_accounts_identify(&q->l->accounts, &q->call.ask->arena, token, now_s, NULL, 0,
+                                 &account, &why);
+    if (r == VIGIL_E_INVALID && why.n)
+        vg_debug(q->l->gate->log, "token_refused", "why=%.*s", VG_SLICE_ARG(why));
+    if (r < 0)
+        return r == VIGIL_E_NOT_FOUND ? VIGIL_E_INVALID : r;
+    return vg_users_get(&q->l->users, &account.user, VG_GROUP_AUTHENTICATED, ret_user);
+}
+
+/* Who asks. 0; VIGIL_E_INVALID: credentials that are nobody's; VIGIL_E_BUSY: not known yet;
+ * -ENOMEM, VIGIL_E_TOO_LARGE. */
 static int identify(struct vg_request *q, struct vg_user **ret_user)
 {
     struct vg_users *users = &q->l->users;
@@ -118,14 +140,8 @@ static int identify(struct vg_request *q, struct vg_user **ret_user)
         return vg_users_get(users, &u, VG_GROUP_AUTHENTICATED, ret_user);
     }
     struct vg_slice token = bearer_token(q->call.x);
-    if (token.p) {
-        const struct vg_token *row = vg_tokens_find(q->l->tokens, token);
-        if (!row)
-            return VIGIL_E_INVALID;
-        struct vg_api_user u = {
-            .name = row->name, .uid = row->uid, .groups = row->groups, .n_groups = row->n_groups};
-        return vg_users_get(users, &u, VG_GROUP_AUTHENTICATED, ret_user);
-    }
+    if (token.p)
+        return identify_token(q, token, ret_user);
     if (peer->identity) /* expired meanwhile */
         return VIGIL_E_INVALID;
     struct vg_api_user u = {.name = VG_SLICE_LIT(VG_USER_ANONYMOUS)};
@@ -144,6 +160,9 @@ static bool authenticate(struct vg_request *q)
     }
     if (r == -ENOMEM)
         vg_status_from_err(&q->call.ask->arena, &s, r, vg_err_text(r));
+    else if (r == VIGIL_E_BUSY)
+        vg_status_unavailable(&q->call.ask->arena, &s, 1,
+                              "service accounts are not known yet, please try again later");
     else
         vg_status_unauthorized(&s);
     vg_request_fail(q, &s);

@@ -66,6 +66,12 @@ static const struct vg_authz_rule basic_rules[] = {
     {.verbs = get_verbs, .urls = discovery_paths},
 };
 
+/* Of service accounts, as system:service-account-issuer-discovery of a stock cluster has it. */
+static const char *const issuer_paths[] = {"/.well-known/openid-configuration",
+                                           "/.well-known/openid-configuration/", "/openid/v1/jwks",
+                                           "/openid/v1/jwks/", NULL};
+static const struct vg_authz_rule issuer_rule = {.verbs = get_verbs, .urls = issuer_paths};
+
 static bool has(const char *const *list, struct vg_slice text)
 {
     for (; *list; list++) {
@@ -96,7 +102,9 @@ static enum vg_authz_decision decide_basic(const struct vg_authz *self,
     for (size_t i = 0; i < VG_ARRAY_LEN(basic_rules); i++)
         if (covers(&basic_rules[i], a) && vg_user_has_group(a->user, VG_GROUP_AUTHENTICATED))
             return VG_AUTHZ_ALLOW;
-    return VG_AUTHZ_NO_OPINION;
+    return covers(&issuer_rule, a) && vg_user_has_group(a->user, VG_GROUP_ACCOUNTS)
+               ? VG_AUTHZ_ALLOW
+               : VG_AUTHZ_NO_OPINION;
 }
 
 static int each_basic(const struct vg_authz *self, const struct vg_api_user *user,
@@ -109,7 +117,7 @@ static int each_basic(const struct vg_authz *self, const struct vg_api_user *use
         return 0;
     for (size_t i = 0; i < VG_ARRAY_LEN(basic_rules) && r == 0; i++)
         r = each(arg, &basic_rules[i]);
-    return r;
+    return r == 0 && vg_user_has_group(user, VG_GROUP_ACCOUNTS) ? each(arg, &issuer_rule) : r;
 }
 const struct vg_authz vg_authz_basic = {"basic", decide_basic, each_basic};
 

@@ -11,6 +11,7 @@
 
 #define VG_GROUP_MASTERS "system:masters"
 #define VG_GROUP_AUTHENTICATED "system:authenticated"
+#define VG_GROUP_ACCOUNTS "system:serviceaccounts"
 #define VG_GROUP_UNAUTHENTICATED "system:unauthenticated"
 #define VG_USER_ANONYMOUS "system:anonymous"
 

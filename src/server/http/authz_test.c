@@ -6,9 +6,9 @@
 static const struct vg_slice masters[] = {{"system:authenticated", 20}, {"system:masters", 14}};
 static const struct vg_slice plain[] = {{"system:authenticated", 20}};
 static const struct vg_slice nobody[] = {{"system:unauthenticated", 22}};
-static const struct vg_api_user admin = {{"root", 4}, {0}, masters, 2};
-static const struct vg_api_user alice = {{"alice", 5}, {0}, plain, 1};
-static const struct vg_api_user anonymous = {{VG_USER_ANONYMOUS, 16}, {0}, nobody, 1};
+static const struct vg_api_user admin = {{"root", 4}, {0}, masters, 2, NULL, 0};
+static const struct vg_api_user alice = {{"alice", 5}, {0}, plain, 1, NULL, 0};
+static const struct vg_api_user anonymous = {{VG_USER_ANONYMOUS, 16}, {0}, nobody, 1, NULL, 0};
 
 static const struct vg_authz *const by_masters[] = {&vg_authz_basic, &vg_authz_public,
                                                     &vg_authz_masters, NULL};
@@ -136,7 +136,7 @@ static void refusals_use_the_known_words(void **state)
               "\"apps\" in the namespace \"x\": because");
     explained(&anonymous, VG_HTTP_GET, "GET", "/metrics", NULL,
               "User \"system:anonymous\" cannot get path \"/metrics\"");
-    struct vg_api_user odd = {{"a\"<b>\n", 6}, {0}, NULL, 0};
+    struct vg_api_user odd = {{"a\"<b>\n", 6}, {0}, NULL, 0, NULL, 0};
     explained(&odd, VG_HTTP_OTHER, "PROPFIND", "/x", NULL,
               "User \"a\\\"&lt;b&gt;\\x0a\" cannot propfind path \"/x\"");
 }

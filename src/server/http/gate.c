@@ -96,6 +96,7 @@ int vg_gate_loop_open(struct vg_gate *g, struct vg_loop *loop, struct vg_api_loo
     l->loop = loop;
     l->api = api;
     l->tokens = vg_tokens_ref(g->opts.tokens);
+    vg_accounts_init(&l->accounts, g->opts.issuer, g->opts.cacher);
     vg_users_init(&l->users);
     vg_request_cache_init(&l->series);
     vg_rng_seed(&l->rng, seed);
@@ -113,6 +114,7 @@ void vg_gate_loop_close(struct vg_gate_loop *l)
         if (g->loops[i] == l)
             g->loops[i] = g->loops[--g->n_loops];
     }
+    vg_accounts_done(&l->accounts);
     vg_users_done(&l->users);
     vg_request_cache_done(&l->series);
     vg_tokens_unref(l->tokens);

@@ -16,8 +16,10 @@
 #include "server/api/api.h"
 #include "tokens.h"
 
+struct vg_cacher;
 struct vg_gate;
 struct vg_gate_loop;
+struct vg_issuer;
 
 /* 64: more loops than that have not been seen to help. */
 #define VG_GATE_LOOPS_MAX 64u
@@ -29,6 +31,8 @@ struct vg_gate_opts {
     const struct vg_authz *const *authz; /* ends with NULL; borrowed */
     const struct vg_health *health;      /* borrowed */
     struct vg_tokens *tokens;            /* NULL: none; a reference is taken */
+    const struct vg_issuer *issuer;      /* of accounts' tokens; borrowed; NULL: none */
+    struct vg_cacher *cacher;            /* where the accounts are; with issuer */
     uint32_t max_inflight, max_mutating; /* 0: no limit */
     uint32_t max_watches_per_user;       /* 0 = 100000 */
     size_t body_max;                     /* net's limit, to be named in refusals; 0 = 3145728 */

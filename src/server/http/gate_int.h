@@ -2,6 +2,7 @@
 #ifndef VG_SERVER_HTTP_GATE_INT_H
 #define VG_SERVER_HTTP_GATE_INT_H
 
+#include "accounts.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/rng.h"
@@ -31,6 +32,7 @@ struct vg_gate_loop {
     struct vg_loop *loop;
     struct vg_api_loop *api;
     struct vg_tokens *tokens; /* reference */
+    struct vg_accounts accounts;
     struct vg_users users;
     struct vg_rng rng; /* of audit ids */
     struct vg_request_cache series;

@@ -97,6 +97,14 @@ static void serve_api(struct vg_request *q)
     vg_api_serve(&q->call);
 }
 
+static void serve_openid(struct vg_request *q)
+{
+    if (q->l->gate->opts.issuer)
+        serve_api(q);
+    else
+        vg_request_say(q, 404, "404 page not found\n");
+}
+
 static void serve_paths(struct vg_request *q);
 
 /* Paths by prefix: `path` itself, and what lies below it with below. */
@@ -106,12 +114,14 @@ static const struct route {
     void (*serve)(struct vg_request *q);
 } routes[] = {
     {"/", false, serve_paths},
+    {"/.well-known/openid-configuration", false, serve_openid},
     {"/debug/vigil/watches", false, vg_request_list_watches},
     {"/healthz", true, serve_health},
     {"/livez", true, serve_health},
     {"/metrics", false, serve_metrics},
     {"/openapi/v2", false, serve_api},
     {"/openapi/v3", true, serve_api},
+    {"/openid/v1/jwks", false, serve_openid},
     {"/readyz", true, serve_health},
     {"/version", false, serve_api},
     {"/version/", false, serve_api}, /* as the Python client asks */

@@ -1,5 +1,5 @@
-/* users.c - see users.h. An entry's key is the name, uid and groups, each with its length before
- * it, so that no two users have the same key. */
+/* users.c - see users.h. An entry's key is the name, uid, groups and extras, each with its length
+ * before it, and how many groups there are, so that no two users have the same key. */
 #include "users.h"
 
 #include <errno.h>
@@ -48,11 +48,19 @@ static int append_part(struct vg_buf *key, struct vg_slice s)
 
 static int make_key(const struct vg_api_user *user, struct vg_buf *key)
 {
+    uint32_t n_groups = (uint32_t)user->n_groups;
     int r = append_part(key, user->name);
     if (r == 0)
         r = append_part(key, user->uid);
+    if (r == 0)
+        r = append_part(key, vg_slice(&n_groups, sizeof n_groups));
     for (size_t i = 0; i < user->n_groups && r == 0; i++)
         r = append_part(key, user->groups[i]);
+    for (size_t i = 0; i < user->n_extra && r == 0; i++) {
+        r = append_part(key, user->extra[i].key);
+        if (r == 0)
+            r = append_part(key, user->extra[i].value);
+    }
     return r;
 }
 
@@ -66,23 +74,32 @@ static struct vg_slice take_part(struct vg_slice *rest)
     return part;
 }
 
-static int make_user(struct vg_users *u, struct vg_slice key, size_t n_groups,
+static int make_user(struct vg_users *u, struct vg_slice key, size_t n_groups, size_t n_extra,
                      struct vg_user **ret_user)
 {
-    size_t head = sizeof(struct vg_user) + n_groups * sizeof(struct vg_slice);
+    size_t head = sizeof(struct vg_user) + n_groups * sizeof(struct vg_slice) +
+                  n_extra * sizeof(struct vg_user_extra);
     struct vg_user *user = vg_malloc(head + key.n);
     if (!user)
         return -ENOMEM;
     struct vg_slice *groups = (struct vg_slice *)(user + 1);
+    struct vg_user_extra *extra = (struct vg_user_extra *)(groups + n_groups);
     memcpy((char *)user + head, key.p, key.n);
     struct vg_slice rest = vg_slice((char *)user + head, key.n);
     *user = (struct vg_user){.key = rest};
     user->api.name = take_part(&rest);
     user->api.uid = take_part(&rest);
+    (void)take_part(&rest); /* how many groups */
     user->api.groups = groups;
     user->api.n_groups = n_groups;
     for (size_t i = 0; i < n_groups; i++)
         groups[i] = take_part(&rest);
+    user->api.extra = extra;
+    user->api.n_extra = n_extra;
+    for (size_t i = 0; i < n_extra; i++) {
+        extra[i].key = take_part(&rest);
+        extra[i].value = take_part(&rest);
+    }
     int r = vg_map_put(&u->map, user->key, user, NULL);
     if (r < 0) {
         vg_free(user);
@@ -115,7 +132,7 @@ int vg_users_get(struct vg_users *u, const struct vg_api_user *user, const char 
     if (r < 0)
         return r;
     struct vg_user *found = vg_map_get(&u->map, vg_buf_slice(&u->key));
-    if (!found && (r = make_user(u, vg_buf_slice(&u->key), all.n_groups, &found)) < 0)
+    if (!found && (r = make_user(u, vg_buf_slice(&u->key), all.n_groups, all.n_extra, &found)) < 0)
         return r;
     u->idle -= found->refs == 0;
     found->refs++;

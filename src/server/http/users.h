@@ -32,8 +32,8 @@ struct vg_users {
 
 void vg_users_init(struct vg_users *u);
 void vg_users_done(struct vg_users *u); /* no request is left */
-/* The user with this name, uid and groups, and `extra` (NULL: none) as one group more, if it is not
- * among them. A reference is taken. 0, -ENOMEM, VIGIL_E_TOO_LARGE (groups). */
+/* The user with this name, uid, groups and extras, and `extra` (NULL: none) as one group more, if
+ * it is not among them. A reference is taken. 0, -ENOMEM, VIGIL_E_TOO_LARGE (groups). */
 VG_CHECK int vg_users_get(struct vg_users *u, const struct vg_api_user *user, const char *extra,
                           struct vg_user **ret_user);
 void vg_users_put(struct vg_users *u, struct vg_user *user);

@@ -11,8 +11,8 @@ static void equal_users_share_an_entry(void **state)
     (void)state;
     struct vg_users users;
     const struct vg_slice ab[] = {{"a", 1}, {"b", 1}}, just_ab[] = {{"ab", 2}};
-    struct vg_api_user one = {{"u", 1}, {"id", 2}, ab, 2},
-                       other = {{"u", 1}, {"id", 2}, just_ab, 1};
+    struct vg_api_user one = {{"u", 1}, {"id", 2}, ab, 2, NULL, 0},
+                       other = {{"u", 1}, {"id", 2}, just_ab, 1, NULL, 0};
     struct vg_user *x, *y, *z, *w;
     vg_users_init(&users);
     assert_int_equal(vg_users_get(&users, &one, "extra", &x), 0);
@@ -34,18 +34,45 @@ static void equal_users_share_an_entry(void **state)
     vg_users_done(&users);
 }
 
+static void extras_tell_users_apart(void **state)
+{
+    (void)state;
+    struct vg_users users;
+    const struct vg_user_extra ab[] = {{{"a", 1}, {"b", 1}}}, ac[] = {{{"a", 1}, {"c", 1}}};
+    const struct vg_slice groups[] = {{"a", 1}, {"b", 1}};
+    struct vg_api_user one = {.name = {"u", 1}, .extra = ab, .n_extra = 1}, two = one, three = one;
+    struct vg_user *x, *y, *z;
+    two.extra = ac;
+    three.groups = groups; /* groups with the texts of extras are none */
+    three.n_groups = 2;
+    three.n_extra = 0;
+    vg_users_init(&users);
+    assert_int_equal(vg_users_get(&users, &one, NULL, &x), 0);
+    assert_int_equal(vg_users_get(&users, &two, NULL, &y), 0);
+    assert_int_equal(vg_users_get(&users, &three, NULL, &z), 0);
+    assert_true(x != y && x != z && y != z);
+    assert_int_equal(x->api.n_extra, 1);
+    vg_assert_slice_equal(x->api.extra[0].key, VG_SLICE_LIT("a"));
+    vg_assert_slice_equal(y->api.extra[0].value, VG_SLICE_LIT("c"));
+    assert_int_equal(z->api.n_groups, 2);
+    vg_users_put(&users, x);
+    vg_users_put(&users, y);
+    vg_users_put(&users, z);
+    vg_users_done(&users);
+}
+
 static void idle_users_are_forgotten_in_time(void **state)
 {
     (void)state;
     struct vg_users users;
     struct vg_user *kept, *u;
     vg_users_init(&users);
-    struct vg_api_user first = {{"kept", 4}, {0}, NULL, 0};
+    struct vg_api_user first = {{"kept", 4}, {0}, NULL, 0, NULL, 0};
     assert_int_equal(vg_users_get(&users, &first, NULL, &kept), 0);
     for (int i = 0; i < 3000; i++) {
         char name[32];
         int n = snprintf(name, sizeof name, "user-%d", i);
-        struct vg_api_user user = {{name, (size_t)n}, {0}, NULL, 0};
+        struct vg_api_user user = {{name, (size_t)n}, {0}, NULL, 0, NULL, 0};
         assert_int_equal(vg_users_get(&users, &user, NULL, &u), 0);
         vg_users_put(&users, u);
     }
@@ -69,7 +96,7 @@ static void the_busy_ones_stay(void **state)
         for (size_t i = 0; i < USERS; i++) {
             char name[32];
             int n = snprintf(name, sizeof name, "user-%zu", i);
-            struct vg_api_user user = {{name, (size_t)n}, {0}, NULL, 0};
+            struct vg_api_user user = {{name, (size_t)n}, {0}, NULL, 0, NULL, 0};
             struct vg_user *got;
             assert_int_equal(vg_users_get(&users, &user, NULL, &got), 0);
             if (round == 0)
@@ -95,7 +122,7 @@ static void too_many_groups_are_refused(void **state)
     struct vg_users users;
     struct vg_user *u;
     static const struct vg_slice groups[VG_USER_GROUPS_MAX + 1];
-    struct vg_api_user user = {{"u", 1}, {0}, groups, VG_USER_GROUPS_MAX + 1};
+    struct vg_api_user user = {{"u", 1}, {0}, groups, VG_USER_GROUPS_MAX + 1, NULL, 0};
     vg_users_init(&users);
     assert_int_equal(vg_users_get(&users, &user, NULL, &u), VIGIL_E_TOO_LARGE);
     vg_users_done(&users);
@@ -127,7 +154,7 @@ static void memory_may_run_out(void **state)
     VG_ALLOC_FAIL_LOOP (n) {
         struct vg_users users;
         struct vg_user *u;
-        struct vg_api_user user = {{"u", 1}, {0}, NULL, 0};
+        struct vg_api_user user = {{"u", 1}, {0}, NULL, 0, NULL, 0};
         vg_users_init(&users);
         int r = vg_users_get(&users, &user, "extra", &u);
         if (vg_test_alloc_failed())
@@ -144,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_users_share_an_entry),
+        cmocka_unit_test(extras_tell_users_apart),
         cmocka_unit_test(idle_users_are_forgotten_in_time),
         cmocka_unit_test(the_busy_ones_stay),
         cmocka_unit_test(too_many_groups_are_refused),

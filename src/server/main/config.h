@@ -10,6 +10,9 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+/* 8: flags that may be given several times. */
+#define VG_CONFIG_LISTS_MAX 8u
+
 struct vg_config {
     /* where and what */
     const char *data_dir, *storage;
@@ -19,6 +22,10 @@ struct vg_config {
     /* certificates, users, rights */
     const char *tls_cert_file, *tls_key_file, *tls_min_version, *tls_san, *client_ca_file;
     const char *token_auth_file, *authorization_mode;
+    const char *account_issuers, *account_audiences, *account_key_files, *account_signing_key_file;
+    const char *account_jwks_uri;
+    uint64_t account_token_max_s;
+    bool account_token_extends;
     /* requests */
     uint64_t request_timeout_ms, min_request_timeout_s;
     uint64_t max_inflight, max_mutating, max_watches_per_user, max_body_bytes;
@@ -55,6 +62,9 @@ struct vg_config {
     const char *config_file;
     bool is_help, is_version; /* then nothing else counts */
     struct vg_arena arena;    /* of texts from the file */
+    /* While it is read: the lists that this source has begun. */
+    const void *begun[VG_CONFIG_LISTS_MAX];
+    size_t n_begun;
 };
 
 /* argv is borrowed. VIGIL_E_INVALID or -errno with a sentence that says what to do. */

@@ -11,6 +11,7 @@ enum vg_flag_type {
     VG_FLAG_DURATION, /* uint64_t, milliseconds: 500ms, 30s, 5m, 1h30m, 0 */
     VG_FLAG_SECONDS,  /* uint64_t: a bare number of seconds, or a duration of whole ones */
     VG_FLAG_BOOL,     /* bool; alone it means true */
+    VG_FLAG_LIST,     /* const char *: names parted by commas; given again, it grows */
 };
 
 struct vg_flag {

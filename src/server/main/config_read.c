@@ -105,6 +105,7 @@ static int read_word(int argc, char **argv, int *i, const struct vg_flag **ret_f
 
 static int read_line(int argc, char **argv, struct vg_config *c, struct vg_status *reterr_status)
 {
+    c->n_begun = 0;
     for (int i = 1; i < argc; i++) {
         const struct vg_flag *f = NULL;
         const char *value = NULL;
@@ -119,6 +120,7 @@ static int read_line(int argc, char **argv, struct vg_config *c, struct vg_statu
 
 static int set_defaults(struct vg_config *c)
 {
+    c->n_begun = 0;
     for (const struct vg_flag_group *g = vg_flag_groups; g->title; g++) {
         for (const struct vg_flag *f = g->flags; f->name; f++) {
             int r = f->value ? vg_flag_set(f, f->value, c, NULL) : 0;
@@ -186,6 +188,7 @@ static int read_setting(struct vg_slice line, struct vg_config *c, struct vg_sta
 static int read_settings(struct vg_slice text, const char *path, struct vg_config *c,
                          struct vg_status *reterr_status)
 {
+    c->n_begun = 0;
     for (size_t number = 1; text.n; number++) {
         const char *end = memchr(text.p, '\n', text.n);
         size_t n = end ? (size_t)(end - text.p) : text.n;
@@ -266,6 +269,10 @@ static int check(struct vg_config *c, struct vg_status *reterr_status)
         return vg_fail(reterr_status, VIGIL_E_INVALID,
                        "--tls-cert-file and --tls-private-key-file go together: give both or "
                        "neither");
+    if (c->account_token_max_s &&
+        (c->account_token_max_s < 3600 || c->account_token_max_s > UINT64_C(1) << 32))
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       "--service-account-max-token-expiration is 0, or from 1h to 2^32 seconds");
     if (!c->data_dir)
         return vg_fail(reterr_status, VIGIL_E_INVALID, "--data-dir is empty");
     if (!c->bind_address)

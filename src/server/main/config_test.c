@@ -48,6 +48,26 @@ static void defaults_are_as_help_says(void **state)
     vg_config_done(&c);
 }
 
+/* The first of a source replaces, the next are added; the line wins over the file. */
+static void lists_grow(void **state)
+{
+    (void)state;
+    struct vg_config c;
+    struct vg_status status;
+    assert_int_equal(read_args(ARGS(NULL), &c, &status), 0);
+    assert_string_equal(c.account_issuers, "https://kubernetes.default.svc");
+    vg_config_done(&c);
+    assert_int_equal(read_args(ARGS("--service-account-issuer", "a", "--api-audiences=x",
+                                    "--service-account-issuer=b,c", "--service-account-key-file=k"),
+                               &c, &status),
+                     0);
+    assert_string_equal(c.account_issuers, "a,b,c");
+    assert_string_equal(c.account_audiences, "x");
+    assert_string_equal(c.account_key_files, "k");
+    vg_config_done(&c);
+    refused(ARGS("--service-account-max-token-expiration", "30m"), "from 1h");
+}
+
 static void both_ways_of_writing_a_value(void **state)
 {
     (void)state;
@@ -180,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_as_help_says),
+        cmocka_unit_test(lists_grow),
         cmocka_unit_test(both_ways_of_writing_a_value),
         cmocka_unit_test(slips_are_refused_with_advice),
         cmocka_unit_test_setup_teardown(a_file_speaks_and_the_line_wins, vg_test_tmpdir_setup,

@@ -118,6 +118,26 @@ static int set_duration(const struct vg_flag *f, const char *text, uint64_t *fie
     return 0;
 }
 
+/* The first one of a source replaces what others said, further ones are added. */
+static int add_to_list(const struct vg_flag *f, const char *text, struct vg_config *c,
+                       const char **field)
+{
+    struct vg_slice joined;
+    bool is_begun = false;
+    for (size_t i = 0; i < c->n_begun; i++)
+        is_begun = is_begun || c->begun[i] == f;
+    if (!is_begun && c->n_begun < VG_CONFIG_LISTS_MAX)
+        c->begun[c->n_begun++] = f;
+    if (!is_begun || !*field || !*text) {
+        *field = *text ? text : is_begun ? *field : NULL;
+        return 0;
+    }
+    int r = vg_arena_printf(&c->arena, &joined, "%s,%s%c", *field, text, 0);
+    if (r == 0)
+        *field = joined.p;
+    return r;
+}
+
 int vg_flag_set(const struct vg_flag *f, const char *text, struct vg_config *c,
                 struct vg_status *reterr_status)
 {
@@ -126,6 +146,8 @@ int vg_flag_set(const struct vg_flag *f, const char *text, struct vg_config *c,
     case VG_FLAG_TEXT:
         *(const char **)field = *text ? text : NULL;
         return 0;
+    case VG_FLAG_LIST:
+        return add_to_list(f, text, c, field);
     case VG_FLAG_CHOICE:
         if (!is_choice(f->arg, text))
             return vg_fail(reterr_status, VIGIL_E_INVALID, "--%s is one of %s, not '%s'", f->name,

@@ -188,6 +188,7 @@ static int open_api(struct vg_daemon *d)
                             .ranges = d->ranges,
                             .admission = d->plugin_set,
                             .body_max = c->max_body_bytes,
+                            .issuer = d->issuer,
                             .call_ops = &vg_gate_call_ops};
     return vg_api_new(&o, &d->api);
 }
@@ -205,6 +206,8 @@ static int open_gate(struct vg_daemon *d)
                              .authz = d->authz,
                              .health = &d->health,
                              .tokens = d->tokens,
+                             .issuer = d->issuer,
+                             .cacher = d->cacher,
                              .max_inflight = (uint32_t)c->max_inflight,
                              .max_mutating = (uint32_t)c->max_mutating,
                              .max_watches_per_user = (uint32_t)c->max_watches_per_user,
@@ -418,6 +421,8 @@ static int assemble(struct vg_daemon *d, struct vg_status *reterr_status)
         r = vg_daemon_write_kubeconfig(d, reterr_status);
     if (r == 0)
         r = vg_daemon_read_root_ca(d, reterr_status);
+    if (r == 0)
+        r = vg_daemon_open_issuer(d, reterr_status);
     if (r == 0)
         r = open_api(d);
     if (r == 0)

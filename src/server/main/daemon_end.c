@@ -186,6 +186,7 @@ void vg_daemon_stop(struct vg_daemon *d)
     vg_gate_free(d->gate);
     vg_api_free(d->api);
     vg_tokens_unref(d->tokens);
+    vg_issuer_free(d->issuer);
     vg_listener_free(d->secure);
     vg_listener_free(d->plain);
     vg_tls_free(d->tls);

@@ -15,6 +15,7 @@
 #include "server/api/stored_form.h"
 #include "server/control/control.h"
 #include "server/http/gate.h"
+#include "server/jwt/issuer.h"
 
 /* A loop that serves, with what belongs to it. */
 struct vg_worker {
@@ -48,6 +49,7 @@ struct vg_daemon {
     struct vg_log_root log_root;
     struct vg_log logs[VG_LOG_COUNT];
     struct vg_tokens *tokens; /* until the gate has them */
+    struct vg_issuer *issuer; /* of tokens of service accounts */
     struct vg_data_dir dir;
     struct vg_metrics *metrics;
     struct vg_stored_trouble unreadable; /* in a store in etcd */
@@ -98,6 +100,9 @@ VG_CHECK int vg_daemon_join_tls(struct vg_daemon *d, struct vg_status *reterr_st
 VG_CHECK int vg_daemon_write_kubeconfig(struct vg_daemon *d, struct vg_status *reterr_status);
 /* What clients know this server by, into d->root_ca. */
 VG_CHECK int vg_daemon_read_root_ca(struct vg_daemon *d, struct vg_status *reterr_status);
+
+/* daemon_issuer.c: keys and names by which tokens of service accounts are given out. */
+VG_CHECK int vg_daemon_open_issuer(struct vg_daemon *d, struct vg_status *reterr_status);
 
 /* cache_sizes.c: which kinds go without a cache. `uncached` has an entry for each kind. */
 VG_CHECK int vg_cache_sizes_read(const struct vg_config *c, bool *uncached,

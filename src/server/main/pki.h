@@ -3,6 +3,7 @@
  *     apiserver.crt, .key         what the secure port shows, one year
  *     admin.crt, .key             the administrator (CN kubernetes-admin, O system:masters)
  *     client-ca.crt               ca.crt and what --client-ca-file holds
+ *     sa.key                      signs tokens of service accounts (daemon_issuer.c)
  * Keys are EC P-256. What is missing, damaged, does not fit its key or its authority, lacks a name,
  * or ends within 30 days is made anew; what is good stays. The authority is renewed with its old
  * key, so that certificates it signed stay good. */
@@ -17,6 +18,7 @@
 #define VG_PKI_ADMIN_CERT "pki/admin.crt"
 #define VG_PKI_ADMIN_KEY "pki/admin.key"
 #define VG_PKI_CLIENT_CA "pki/client-ca.crt"
+#define VG_PKI_ACCOUNT_KEY "pki/sa.key"
 
 struct vg_pki_opts {
     const struct vg_data_dir *dir;

@@ -328,6 +328,20 @@ static const struct vg_rules_part parts[] = {
     {.sub = NULL},
 };
 
+static int sign_extra(struct vg_arena *a, struct vg_json *spec, const struct vg_rules_user *user)
+{
+    struct vg_json all = vg_json_object();
+    int err = 0;
+    (void)vg_json_object_remove(spec, VG_SLICE_LIT("extra"));
+    for (size_t i = 0; i < user->n_extra && err == 0; i++) {
+        struct vg_json values = vg_json_array();
+        err = vg_json_array_push(a, &values, vg_json_string_ref(user->extra[i].value));
+        if (err == 0)
+            err = vg_json_object_add(a, &all, user->extra[i].key, values);
+    }
+    return err < 0 || all.n == 0 ? err : vg_json_object_set(a, spec, VG_SLICE_LIT("extra"), all);
+}
+
 /* The requester is who asks, whoever the body says. */
 static int sign(struct vg_arena *a, struct vg_json *obj, const struct vg_rules_user *user)
 {
@@ -342,7 +356,7 @@ static int sign(struct vg_arena *a, struct vg_json *obj, const struct vg_rules_u
     if (err == 0 && spec)
         err = vg_json_object_set(a, spec, VG_SLICE_LIT("uid"), vg_json_string_ref(user->uid));
     if (err == 0 && spec)
-        (void)vg_json_object_remove(spec, VG_SLICE_LIT("extra"));
+        err = sign_extra(a, spec, user);
     return err;
 }
 

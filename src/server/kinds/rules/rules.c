@@ -106,6 +106,9 @@ const struct vg_rules *vg_rules_of(const struct vg_kind *kind)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, find_all);
-    size_t n, i = (size_t)(kind - vg_kinds(&n));
-    return i < VG_ARRAY_LEN(of_row) ? of_row[i] : NULL;
+    size_t n;
+    const struct vg_kind *rows = vg_kinds(&n);
+    if (kind < rows || kind >= rows + VG_MIN(n, VG_ARRAY_LEN(of_row)))
+        return NULL; /* not of the table: what a subresource takes */
+    return of_row[kind - rows];
 }

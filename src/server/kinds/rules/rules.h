@@ -7,6 +7,7 @@
 #include "check.h"
 #include "claims.h"
 #include "server/kinds/kinds.h"
+#include "server/kinds/user.h"
 
 typedef int vg_rules_prepare_fn(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
 
@@ -25,6 +26,8 @@ struct vg_rules_user {
     struct vg_slice name, uid;
     const struct vg_slice *groups;
     size_t n_groups;
+    const struct vg_user_extra *extra;
+    size_t n_extra;
 };
 
 /* A part of an object that is written through a subresource (VG_SUB_PART). */
