@@ -13,7 +13,14 @@ static struct vg_reply reply;
 static int setup(void **state)
 {
     (void)state;
-    vg_adrv_open_hasty(&d, engine);
+    vg_adrv_open_quick(&d, engine, false);
+    return 0;
+}
+
+static int setup_hasty(void **state)
+{
+    (void)state;
+    vg_adrv_open_quick(&d, engine, true);
     return 0;
 }
 
@@ -285,8 +292,7 @@ static int setup_short(void **state)
     struct vg_adrv_opts opts = {
         .engine = engine,
         .storage = {.unsafe_no_fsync = true},
-        .cacher = {
-            .fresh_ms = 200, .events_min = 1, .events_max = 1, .bytes_max = 1, .window_ms = 1}};
+        .cacher = {.events_min = 1, .events_max = 1, .bytes_max = 1, .window_ms = 1}};
     vg_adrv_open(&d, &opts);
     return 0;
 }
@@ -549,7 +555,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(an_object_is_found),
         TEST(absent_objects_are_404),
-        TEST(bad_get_options_are_refused),
+        cmocka_unit_test_setup_teardown(bad_get_options_are_refused, setup_hasty, teardown),
         TEST(an_object_has_other_looks),
         TEST(what_cannot_be_written_is_406),
         TEST(a_list_has_its_items_in_order),
@@ -560,7 +566,7 @@ int main(int argc, char **argv)
         TEST(selectors_narrow_the_walk),
         TEST(requests_that_take_too_long_are_504),
         TEST(clients_that_leave_cost_nothing),
-        TEST(bad_list_options_are_refused),
+        cmocka_unit_test_setup_teardown(bad_list_options_are_refused, setup_hasty, teardown),
         TEST(large_lists_are_streamed),
         TEST(large_lists_are_compressed),
         TEST(events_come_from_storage),

@@ -22,7 +22,7 @@ static struct vg_arena arena;
 static int setup(void **state)
 {
     (void)state;
-    vg_adrv_open_hasty(&d, engine);
+    vg_adrv_open_quick(&d, engine, false);
     return 0;
 }
 

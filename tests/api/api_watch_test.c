@@ -12,7 +12,6 @@ static void open_driver(struct vg_adrv_opts opts)
 {
     opts.engine = engine;
     opts.storage.unsafe_no_fsync = true;
-    opts.cacher.fresh_ms = 200;
     vg_adrv_open(&d, &opts);
 }
 
@@ -20,6 +19,14 @@ static int setup(void **state)
 {
     (void)state;
     open_driver((struct vg_adrv_opts){.n_loops = 2});
+    return 0;
+}
+
+/* For a wait that is in vain. */
+static int setup_hasty(void **state)
+{
+    (void)state;
+    open_driver((struct vg_adrv_opts){.n_loops = 2, .cacher.fresh_ms = 200});
     return 0;
 }
 
@@ -464,7 +471,8 @@ int main(int argc, char **argv)
         TEST(a_watch_tells_what_follows_its_revision),
         TEST(a_watch_without_a_revision_begins_with_the_state),
         TEST(a_watch_may_begin_with_what_comes_now),
-        TEST(a_future_revision_is_waited_for_in_silence),
+        cmocka_unit_test_setup_teardown(a_future_revision_is_waited_for_in_silence, setup_hasty,
+                                        teardown),
         TEST(a_compacted_revision_is_an_error_event),
         TEST(legacy_paths_are_served),
         TEST(what_is_wrong_is_told_before_the_stream),

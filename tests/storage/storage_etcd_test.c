@@ -190,10 +190,12 @@ static void a_watch_that_was_away_too_long_is_told(void **state)
     vg_drv_put(d, "a", "1");
     vg_drv_watch_events(w, 1);
     vg_watch_pause(w->watch);
+    struct vg_drv_watch *meanwhile = vg_drv_watch_all(d, 0);
     open_second(&other, d, "/test/", NULL);
     for (int i = 0; i < 10; i++)
         vg_drv_put(&other, "a", "x");
     vg_rev rev = vg_drv_put(&other, "b", "2");
+    vg_drv_watch_events(meanwhile, 11); /* else what is still to come would be told live */
     assert_int_equal(vg_drv_compact(&other, rev, NULL), 0);
     vg_watch_resume(w->watch);
     assert_int_equal(vg_drv_watch_end(w), VIGIL_E_COMPACTED);
@@ -271,12 +273,17 @@ static void a_lost_create_of_unique_bytes_is_found_or_unknown(void **state)
 static void a_lost_update_is_never_taken_for_done_by_its_bytes(void **state)
 {
     struct vg_drv *d = *state, hasty;
+    int err = 0;
     open_hasty(&hasty, d);
-    vg_rev rev = vg_drv_put(d, "a", "5");
-    struct lost l = {.d = &hasty, .etcd = d->etcd, .op = vg_drv_put_op("a", "6", rev)};
-    l.txn = (struct vg_txn){.ops = &l.op, .n_ops = 1};
-    assert_int_equal(lose_answer(&l), VIGIL_E_UNKNOWN_OUTCOME);
-    vg_txn_done(&l.txn);
+    /* On a machine that is busy enough it is sent so late that its answer comes. */
+    while (err == 0 && stats_of(&hasty).resolved_outcomes == 0) {
+        vg_rev rev = vg_drv_put(d, "a", "5");
+        struct lost l = {.d = &hasty, .etcd = d->etcd, .op = vg_drv_put_op("a", "6", rev)};
+        l.txn = (struct vg_txn){.ops = &l.op, .n_ops = 1};
+        err = lose_answer(&l);
+        vg_txn_done(&l.txn);
+    }
+    assert_int_equal(err, VIGIL_E_UNKNOWN_OUTCOME);
     vg_drv_close(&hasty);
 }
 
