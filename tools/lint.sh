@@ -70,12 +70,13 @@ include_check() {
             n = split("base json yaml object loop net " \
                       "server/storage server/tool server/cacher server/schema server/kinds server/api server/http server/main " \
                       "client/object client/store client/fifo client/workqueue " \
-                      "client/transport client/reflector client/informer client/leader client/recorder cli", order, " ")
+                      "client/transport client/reflector client/informer client/leader client/recorder cli cli/bench", order, " ")
             for (i = 1; i <= n; i++) rank[order[i]] = i
         }
         function room(path,  part) {
             split(path, part, "/")
-            return (part[1] == "server" || part[1] == "client") ? part[1] "/" part[2] : part[1]
+            return (part[1] == "server" || part[1] == "client" || (part[1] == "cli" && part[2] == "bench")) ? \
+                part[1] "/" part[2] : part[1]
         }
         function say(why) { print $1 ":" $2 ": " $3 "   <- " why; bad = 1 }
         $1 !~ /^src\// { next }
@@ -86,7 +87,7 @@ include_check() {
             to = room(to)
             if (!(to in rank)) next
             if (from == "cli" && to !~ /^(base|json|yaml|cli)$/) say("cli sees base, json, yaml and include/vigil only")
-            else if (from ~ /^client/ && to ~ /^server/) say("client never includes server")
+            else if (from ~ /^(client|cli.bench)/ && to ~ /^server/) say(from " never includes server")
             else if (from ~ /^server/ && to ~ /^client/) say("server never includes client")
             else if (rank[to] > rank[from]) say(from " is below " to)
         }

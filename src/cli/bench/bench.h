@@ -111,7 +111,7 @@ struct vg_bench_stage {
     int (*gate)(struct vg_bench_stage *s);
     void (*seen)(struct vg_bench_stage *s, uint64_t number); /* a change was acknowledged; NULL */
     void *arg;
-    struct vg_bench_meter *meter; /* begins when those who write are connected; NULL: none */
+    struct vg_bench_meter meter; /* begins when those who write are connected */
 };
 /* Opens `watchers` (the last `stalled` of them stall) on the stage and starts to read them. */
 VG_CHECK int vg_bench_stage_open(struct vg_bench_stage *s, struct vg_bench *b,

@@ -24,7 +24,7 @@ struct marker {
     struct vg_bench_reply reply;
     struct vg_bench_conn *conn;
     struct vg_buf answer;
-    bool is_under_way, is_done;
+    bool is_under_way, is_done, was_told /* the informers */;
     uint64_t due_ns, done_ns;
 };
 
@@ -116,6 +116,17 @@ static int late(struct relist *x, const char *what)
                    x->count.watching, x->k->watchers, x->count.caught_up);
 }
 
+/* The change was acknowledged, with this resourceVersion. */
+static void tell_informers(struct relist *x)
+{
+    struct vg_slice v = vg_bench_list_version(vg_buf_slice(&x->marker.answer), false);
+    char text[24];
+    snprintf(text, sizeof text, "%.*s", VG_SLICE_ARG(v));
+    x->marker.was_told = true;
+    vg_bench_informers_expect(x->informers, x->number, strtoull(text, NULL, 10));
+    vg_bench_informers_count(x->informers, &x->count);
+}
+
 /* A change that all must come to know of. */
 static int mark_and_await(struct relist *x, uint64_t limit_ns, const char *doing)
 {
@@ -123,21 +134,15 @@ static int mark_and_await(struct relist *x, uint64_t limit_ns, const char *doing
     uint64_t begin = vg_bench_now();
     int r = 0;
     x->number++;
-    m->is_done = false;
+    m->is_done = m->was_told = false;
     vg_bench_informers_expect(x->informers, x->number, 0);
     vg_bench_informers_count(x->informers, &x->count);
     while (r == 0 && (!m->is_done || x->count.caught_up < x->k->watchers)) {
-        bool was_done = m->is_done;
         r = try_mark(x);
         if (r == 0)
             r = turn(x, doing);
-        if (!was_done && m->is_done) {
-            struct vg_slice v = vg_bench_list_version(vg_buf_slice(&m->answer), false);
-            char text[24];
-            snprintf(text, sizeof text, "%.*s", VG_SLICE_ARG(v));
-            vg_bench_informers_expect(x->informers, x->number, strtoull(text, NULL, 10));
-            vg_bench_informers_count(x->informers, &x->count);
-        }
+        if (m->is_done && !m->was_told)
+            tell_informers(x);
         if (r == 0 && vg_bench_now() - begin > limit_ns)
             r = late(x, "not all caught up");
     }

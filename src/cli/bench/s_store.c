@@ -208,7 +208,7 @@ int vg_bench_list(struct vg_bench *b, const struct vg_bench_case *k, struct vg_b
     int err = vg_bench_stock(b, VG_BENCH_STOCK, k->objects, b->o->nodes, true);
     if (err == 0)
         err = listing_open(&x, b, k);
-    if (err < 0)
+    if (err != 0)
         return err;
     if (list_path(b, k, &path) < 0)
         err = vg_fail(&b->status, -ENOMEM, "out of memory");
@@ -280,7 +280,7 @@ int vg_bench_page(struct vg_bench *b, const struct vg_bench_case *k, struct vg_b
     int err = vg_bench_stock(b, VG_BENCH_STOCK, k->objects, b->o->nodes, true);
     if (err == 0)
         err = listing_open(&x, b, k);
-    if (err < 0)
+    if (err != 0)
         return err;
     x.l.counts_marks = true;
     err = walk_pages(&x, &path, &pages, &bytes);

@@ -132,21 +132,19 @@ static int fan_out_burst(struct vg_bench_stage *s, struct vg_bench_crowd *c,
                          struct vg_bench_result *r)
 {
     struct vg_bench *b = s->b;
-    struct vg_bench_meter m;
     uint64_t before = vg_bench_crowd_marks(c);
     uint32_t clients = VG_MIN(VG_MIN(b->o->clients, b->o->events), 8u);
-    s->meter = &m;
     int err =
         write_and_await(s, c, s->k->watchers,
                         (struct vg_bench_writers_plan){.clients = clients, .count = b->o->events});
-    s->meter = NULL;
     if (err < 0)
         return err;
-    vg_bench_meter_end(b, &m, r);
+    vg_bench_meter_end(b, &s->meter, r);
     double events = (double)(vg_bench_crowd_marks(c) - before);
-    vg_bench_metric(r, "events_per_s", events / ((double)m.wall_ns / 1e9));
-    if (m.has_server)
-        vg_bench_metric(r, "burst_server_cpu_us_per_event", (double)m.server.cpu_ns / 1e3 / events);
+    vg_bench_metric(r, "events_per_s", events / ((double)s->meter.wall_ns / 1e9));
+    if (s->meter.has_server)
+        vg_bench_metric(r, "burst_server_cpu_us_per_event",
+                        (double)s->meter.server.cpu_ns / 1e3 / events);
     return 0;
 }
 
@@ -217,16 +215,14 @@ static struct vg_bench_writers_plan timed(const struct vg_bench *b, double rate)
 
 /* Watchers that are ended see no more: then what is missing is not waited for. */
 static int write_for_a_while(struct vg_bench_stage *s, struct vg_bench_crowd *c, uint32_t watchers,
-                             double rate, struct vg_bench_meter *m, struct vg_bench_result *r)
+                             double rate, struct vg_bench_result *r)
 {
     struct vg_bench_writers_plan plan = timed(s->b, rate);
-    s->meter = m;
     int err = vg_bench_stage_write(s, &plan, &result);
-    s->meter = NULL;
     if (err < 0)
         return err;
     err = await(s, c, watchers);
-    vg_bench_meter_end(s->b, m, r);
+    vg_bench_meter_end(s->b, &s->meter, r);
     return err;
 }
 
@@ -235,20 +231,20 @@ int vg_bench_churn(struct vg_bench *b, const struct vg_bench_case *k, struct vg_
     struct vg_bench_stage s;
     struct vg_bench_crowd *c = NULL;
     struct vg_bench_verdict v;
-    struct vg_bench_meter m;
     vg_bench_param_number(r, "seconds", b->o->seconds);
     vg_bench_param_number(r, "clients", b->o->clients);
     vg_bench_param_number(r, "rate", b->o->rate);
     int err = vg_bench_stage_open(&s, b, k, k->watchers, 0, &c);
     if (err == 0) {
         vg_bench_crowd_measure_from(c, 0);
-        err = write_for_a_while(&s, c, k->watchers, b->o->rate, &m, r);
+        err = write_for_a_while(&s, c, k->watchers, b->o->rate, r);
     }
     if (err == 0) {
         double updates = (double)result.answers;
         vg_bench_metric(r, "updates_per_s", updates / ((double)result.took_ns / 1e9));
-        if (m.has_server)
-            vg_bench_metric(r, "server_cpu_us_per_update", (double)m.server.cpu_ns / 1e3 / updates);
+        if (s.meter.has_server)
+            vg_bench_metric(r, "server_cpu_us_per_update",
+                            (double)s.meter.server.cpu_ns / 1e3 / updates);
         put_quantiles(r, "ack_", &result.latency);
         vg_bench_stage_judge(&s, c, r, &v);
         put_quantiles(r, "", vg_bench_crowd_latency(c));
@@ -301,19 +297,18 @@ static int with_stalled(struct vg_bench *b, const struct vg_bench_case *k, uint3
 {
     struct vg_bench_stage s;
     struct vg_bench_crowd *c = NULL;
-    struct vg_bench_meter m;
     double rate = b->o->rate > 0 ? b->o->rate : SLOW_RATE;
     int err = vg_bench_stage_open(&s, b, k, k->watchers, stalled, &c);
     if (err == 0) {
         vg_bench_crowd_measure_from(c, 0);
-        err = write_for_a_while(&s, c, k->watchers - stalled, rate, &m, r);
+        err = write_for_a_while(&s, c, k->watchers - stalled, rate, r);
     }
     if (err == 0) {
         vg_bench_crowd_stop(c);
         put_quantiles(r, stalled ? "healthy_" : "alone_", vg_bench_crowd_latency(c));
-        if (m.has_server)
+        if (s.meter.has_server)
             vg_bench_metric(r, stalled ? "server_cpu_share" : "alone_server_cpu_share",
-                            (double)m.server.cpu_ns / (double)m.wall_ns);
+                            (double)s.meter.server.cpu_ns / (double)s.meter.wall_ns);
         vg_bench_crowd_judge(c, &s.written, s.numbers, v);
     }
     vg_bench_crowd_free(c);
@@ -323,7 +318,7 @@ static int with_stalled(struct vg_bench *b, const struct vg_bench_case *k, uint3
 
 int vg_bench_slow(struct vg_bench *b, const struct vg_bench_case *k, struct vg_bench_result *r)
 {
-    struct vg_bench_verdict v, alone;
+    struct vg_bench_verdict v = {0}, alone = {0};
     uint32_t stalled = VG_MAX(k->watchers * b->o->stalled_percent / 100, 1u);
     vg_bench_param_number(r, "stalled", stalled);
     vg_bench_param_number(r, "seconds", b->o->seconds);

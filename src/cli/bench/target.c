@@ -22,7 +22,7 @@ static int split_url(struct vg_bench_target *t, const char *url, struct vg_statu
 {
     t->is_tls = strncmp(url, "https://", 8) == 0;
     const char *at = url + (t->is_tls ? 8 : 7), *end = at + strcspn(at, "/");
-    const char *host = at, *host_end = end, *port = NULL;
+    const char *host = at, *host_end, *port;
     if (*at == '[') {
         host = at + 1;
         host_end = memchr(host, ']', (size_t)(end - host));

@@ -105,8 +105,7 @@ static int on_progress(void *arg, uint64_t done)
 static void on_begin(void *arg)
 {
     struct vg_bench_stage *s = arg;
-    if (s->meter)
-        vg_bench_meter_begin(s->b, s->meter);
+    vg_bench_meter_begin(s->b, &s->meter);
 }
 
 /* The next change waits until everybody has seen the last. */
