@@ -235,6 +235,62 @@ def test_of_many_kinds_and_scopes(case):
         wait_for(path, lambda path=path: is_gone(v, path + "/child"))
 
 
+# ---- how others find it ----
+
+def test_endpoints_of_the_server(case):
+    endpoints = "/api/v1/namespaces/default/endpoints/kubernetes"
+    slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
+
+    def told(v):
+        a = v.ask(endpoints)
+        return a.status == 200 and a.json["subsets"]
+
+    def subsets(address, v):
+        return [{"addresses": [{"ip": address}], "ports": [{"name": "https", "port": v.port, "protocol": "TCP"}]}]
+    v = case.start(ALL, "--advertise-address", "192.0.2.9")
+    wait_for("endpoints", lambda: told(v) == subsets("192.0.2.9", v))
+    equal(v.ask(endpoints).json["metadata"]["labels"], {"endpointslice.kubernetes.io/skip-mirror": "true"})
+    wait_for("the slice", lambda: not is_gone(v, slices))
+    s = v.ask(slices).json
+    equal((s["addressType"], s["endpoints"], s["ports"], s["metadata"]["labels"]),
+          ("IPv4", [{"addresses": ["192.0.2.9"], "conditions": {"ready": True}}],
+           [{"name": "https", "protocol": "TCP", "port": v.port}], {"kubernetes.io/service-name": "kubernetes"}))
+    delete(v, endpoints)
+    wait_for("they come back", lambda: told(v) == subsets("192.0.2.9", v))
+    # Another server is found elsewhere, and the certificate says its name.
+    v.kill()
+    v = case.start(ALL, "--advertise-address", "192.0.2.10")
+    wait_for("the new address", lambda: told(v) == subsets("192.0.2.10", v))
+    wait_for("the new slice", lambda: v.ask(slices).json["endpoints"][0]["addresses"] == ["192.0.2.10"])
+    equal(v.ask(slices).json["ports"][0]["port"], v.port)
+    r = case.run("--data-dir", "x", "--advertise-address", "127.0.0.1")
+    has(r.stderr, "--advertise-address: 127.0.0.1 is not an address")
+
+
+def test_nobody_else_reaches_it(case):
+    """On loopback alone there is nothing to tell."""
+    v = case.start(ALL)
+    path = CONFIGMAPS.format("kube-system") + "/extension-apiserver-authentication"
+    wait_for("the last of them", lambda: not is_gone(v, path))
+    equal(names(v, "/api/v1/namespaces/default/endpoints"), [])
+
+
+def test_certificates_of_clients(case):
+    v = case.start(ALL)
+    path = CONFIGMAPS.format("kube-system") + "/extension-apiserver-authentication"
+    wait_for("the config map", lambda: not is_gone(v, path))
+    with open(v.path("pki/client-ca.crt"), encoding="utf-8") as f:
+        own_ca = f.read()
+    equal(v.ask(path).json["data"], {"client-ca-file": own_ca})
+    # What another server has put there stays.
+    other = {"client-ca-file": "# other\n", "requestheader-allowed-names": "[]"}
+    equal(v.ask(path, "PATCH", body={"data": other}, headers=JSON_MERGE).status, 200)
+    v.kill()
+    v = case.start(ALL)
+    wait_for("both", lambda: v.ask(path).json["data"]["client-ca-file"] == "# other\n" + own_ca)
+    equal(v.ask(path).json["data"]["requestheader-allowed-names"], "[]")
+
+
 # ---- switches ----
 
 def test_each_has_its_switch(case):

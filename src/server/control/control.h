@@ -38,6 +38,8 @@ struct vg_control_opts {
     struct vg_http_server *server; /* of the loop */
     const struct vg_log *log;
     struct vg_slice root_ca;       /* PEM; for VG_CONTROL_ROOT_CA */
+    struct vg_slice client_ca;     /* PEM: by which clients are known; for VG_CONTROL_BOOTSTRAP */
+    const char *advertised;        /* address by which others reach us; NULL: they cannot */
     const char *service_ranges[2]; /* of cluster addresses; for VG_CONTROL_BOOTSTRAP, as the rest */
     const char *service_ip;        /* of the service "kubernetes" */
     unsigned secure_port;          /* that it leads to */

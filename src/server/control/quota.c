@@ -22,29 +22,19 @@
 
 /* ---- when ---- */
 
-/* Quotas of a namespace, or all; each is told to fn by its key. */
-static void each_quota(struct vg_control *c, struct vg_slice ns,
-                       void (*fn)(struct vg_control *c, const struct vg_rec *quota))
+static bool recount(void *arg, const struct vg_kind *kind, const struct vg_rec *quota)
 {
-    struct vg_cache_snapshot snap;
-    struct vg_obj_key_range range;
-    struct vg_cursor cursor;
-    const struct vg_rec *rec;
-    size_t index = vg_kind_index(c->quotas);
-    if (vg_cache_glance(c->cacher, index).objects == 0 ||
-        vg_obj_key_range(vg_slice_str(c->quotas->prefix), ns, &range) < 0 ||
-        vg_cache_newest(c->cacher, index, &snap) < 0)
-        return;
-    vg_root_seek(&cursor, snap.root, (struct vg_tree_key){.minor = vg_obj_key_slice(&range.start)});
-    while ((rec = vg_cursor_next(&cursor)) &&
-           vg_slice_cmp(vg_rec_key(rec), vg_obj_key_slice(&range.end)) < 0)
-        fn(c, rec);
-    vg_cache_snapshot_done(&snap);
+    (void)kind;
+    vg_control_add(arg, VG_CONTROL_QUOTA, vg_rec_key(quota));
+    return true;
 }
 
-static void recount(struct vg_control *c, const struct vg_rec *quota)
+/* Quotas of a namespace, or with an empty one all. */
+static void recount_all(struct vg_control *c, struct vg_slice ns)
 {
-    vg_control_add(c, VG_CONTROL_QUOTA, vg_rec_key(quota));
+    int r = vg_control_each(c, c->quotas, ns, recount, c);
+    if (r < 0)
+        vg_warn(c->log, "quotas_unreadable", "why=%s", vg_err_text(r));
 }
 
 static struct vg_slice part_of(const struct vg_rec *quota, const char *name)
@@ -79,10 +69,10 @@ static void on_event(struct vg_control *c, const struct vg_control_event *e)
     if (e->kind == c->quotas && e->change != VG_OBJ_DELETED &&
         (e->change == VG_OBJ_ADDED ||
          !vg_slice_eq(part_of(e->rec, "spec"), part_of(e->rec, "status"))))
-        recount(c, e->rec);
+        (void)recount(c, e->kind, e->rec);
     if (ns.n && vg_cache_glance(c->cacher, vg_kind_index(c->quotas)).objects && is_less(c, e) &&
         vg_usage_counts(e->kind))
-        each_quota(c, ns, recount);
+        recount_all(c, ns);
 }
 
 static void on_synced(struct vg_control *c)
@@ -104,6 +94,7 @@ struct count {
     bool has_scopes;
     struct vg_amounts used;
     int64_t now_s;
+    int err;
 };
 
 /* Names and amounts of an object's usage live with it alone: those that count are kept. */
@@ -121,18 +112,21 @@ static int add_usage(struct count *n, const struct vg_kind *kind, const struct v
     return r;
 }
 
-static int add_object(struct count *n, const struct vg_kind *kind, const struct vg_rec *rec)
+static bool add_object(void *arg, const struct vg_kind *kind, const struct vg_rec *rec)
 {
+    struct count *n = arg;
     struct vg_json_opts opts = {.max_depth = VG_JSON_DEPTH_MAX};
     struct vg_amounts usage;
     struct vg_json *obj;
     vg_arena_reset(&n->one);
-    int r = vg_json_parse(&n->one, vg_rec_value(rec), &opts, &obj, NULL);
-    if (r == 0 && !vg_usage_in_scope(kind, n->root, obj))
-        return 0;
-    if (r == 0)
-        r = vg_usage_of(&n->one, kind, obj, n->now_s, &usage);
-    return r < 0 ? r : add_usage(n, kind, &usage);
+    n->err = vg_json_parse(&n->one, vg_rec_value(rec), &opts, &obj, NULL);
+    if (n->err == 0 && !vg_usage_in_scope(kind, n->root, obj))
+        return true;
+    if (n->err == 0)
+        n->err = vg_usage_of(&n->one, kind, obj, n->now_s, &usage);
+    if (n->err == 0)
+        n->err = add_usage(n, kind, &usage);
+    return n->err == 0;
 }
 
 /* 0 of everything that is limited of the kind: what is not used is said too. False: nothing is. */
@@ -153,52 +147,35 @@ static bool begin_kind(struct count *n, const struct vg_kind *kind, bool *ret_is
 }
 
 /* All of the same: each object is one. */
-static int add_plain(struct count *n, const struct vg_kind *kind, size_t objects)
+static int add_plain(struct count *n, const struct vg_kind *kind)
 {
+    struct vg_obj_key_range range;
+    struct vg_cache_snapshot snap;
+    int r = vg_obj_key_range(vg_slice_str(kind->prefix), n->ns, &range);
+    if (r == 0)
+        r = vg_cache_newest(n->c->cacher, vg_kind_index(kind), &snap);
+    if (r < 0)
+        return r;
+    struct vg_tree_key prefix = {.minor = vg_obj_key_slice(&range.start)};
+    size_t objects = vg_root_count_prefix(snap.root, prefix);
     struct vg_quantity q = vg_quantity_of((int64_t)objects, 0, VG_QUANTITY_DECIMAL);
-    int r = 0;
+    vg_cache_snapshot_done(&snap);
     VG_JSON_FOREACH_MEMBER (m, n->hard)
         if (r == 0 && vg_usage_is_of(kind, vg_json_key(m)))
             r = vg_amounts_set(&n->arena, &n->used, vg_json_key(m), &q);
     return r;
 }
 
-static int add_all(struct count *n, const struct vg_kind *kind, const struct vg_root *root,
-                   const struct vg_obj_key_range *range)
-{
-    struct vg_cursor cursor;
-    const struct vg_rec *rec;
-    int r = 0;
-    vg_root_seek(&cursor, root, (struct vg_tree_key){.minor = vg_obj_key_slice(&range->start)});
-    while (r == 0 && (rec = vg_cursor_next(&cursor)) &&
-           vg_slice_cmp(vg_rec_key(rec), vg_obj_key_slice(&range->end)) < 0)
-        r = add_object(n, kind, rec);
-    return r;
-}
-
-/* 0; VIGIL_E_BUSY: the state is older than the quota; -ENOMEM. */
 static int count_kind(struct count *n, const struct vg_kind *kind)
 {
-    struct vg_cache_snapshot snap;
-    struct vg_obj_key_range range;
     bool is_plain;
     int r = 0;
     if (kind->stored || !vg_usage_counts(kind) || !begin_kind(n, kind, &is_plain, &r) || r < 0)
         return r;
-    r = vg_obj_key_range(vg_slice_str(kind->prefix), n->ns, &range);
-    if (r == 0)
-        r = vg_cache_newest(n->c->cacher, vg_kind_index(kind), &snap);
-    if (r < 0)
-        return r;
-    struct vg_tree_key prefix = {.minor = vg_obj_key_slice(&range.start)};
-    if (snap.rev < n->rec->rev)
-        r = VIGIL_E_BUSY;
-    else if (is_plain)
-        r = add_plain(n, kind, vg_root_count_prefix(snap.root, prefix));
-    else
-        r = add_all(n, kind, snap.root, &range);
-    vg_cache_snapshot_done(&snap);
-    return r;
+    if (is_plain)
+        return add_plain(n, kind);
+    r = vg_control_each(n->c, kind, n->ns, add_object, n);
+    return r < 0 ? r : n->err;
 }
 
 static int count_all(struct count *n)
@@ -277,10 +254,13 @@ static int write_count(struct count *n)
     return r;
 }
 
-/* 1: a write is under way, which ends the item; 0: all is as it should be; negative. */
+/* 1: a write is under way, which ends the item; 0: all is as it should be; VIGIL_E_BUSY: the cache
+ * may show what is older than the quota. */
 static int look(struct count *n)
 {
     struct vg_json_opts opts = {.max_depth = VG_JSON_DEPTH_MAX};
+    if (vg_cacher_revision(n->c->cacher) < n->rec->rev)
+        return VIGIL_E_BUSY;
     int r = vg_json_parse(&n->arena, vg_rec_value(n->rec), &opts, &n->root, NULL);
     if (r < 0)
         return r;
@@ -301,7 +281,7 @@ static void run(struct vg_work_item *item)
 {
     struct vg_control *c = item->work->arg;
     if (vg_slice_eq(item->key, VG_SLICE_LIT(ALL))) {
-        each_quota(c, VG_SLICE_LIT(""), recount);
+        recount_all(c, VG_SLICE_LIT(""));
         vg_work_later(item, ALL_MS);
         return;
     }

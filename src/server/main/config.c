@@ -18,6 +18,9 @@ static const struct vg_flag place_flags[] = {
      "cluster of --etcd-servers, which imply it"},
     {"bind-address", "ADDRESS", VG_FLAG_TEXT, AT(bind_address), "127.0.0.1", 0, 0,
      "address of the secure port; 0.0.0.0 or :: means\nevery interface"},
+    {"advertise-address", "ADDRESS", VG_FLAG_TEXT, AT(advertise_address), NULL, 0, 0,
+     "by which others reach this server: the endpoint of\nthe service kubernetes; else the bound "
+     "one, or that\nof the default route; none if only this host can"},
     {"secure-port", "PORT", VG_FLAG_NUMBER, AT(secure_port), "6443", 0, PORT_MAX,
      "HTTPS; 0 picks a free port, which the line that\nis printed when ready tells"},
     {"insecure-port", "PORT", VG_FLAG_NUMBER, AT(insecure_port), "0", 0, PORT_MAX,

@@ -16,7 +16,7 @@
 struct vg_config {
     /* where and what */
     const char *data_dir, *storage;
-    const char *bind_address;
+    const char *bind_address, *advertise_address;
     uint64_t secure_port, insecure_port;
     uint64_t loops; /* 0: as many as there are CPUs */
     /* certificates, users, rights */

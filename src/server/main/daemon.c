@@ -62,6 +62,9 @@ static int look_at_flags(struct vg_daemon *d, struct vg_status *reterr_status)
     r = vg_control_parse(c->controllers, &d->controller_set, &status);
     if (r < 0)
         return vg_fail(reterr_status, r, "--controllers: %s", status.message);
+    r = vg_advertise_choose(c->advertise_address, c->bind_address, d->advertised, reterr_status);
+    if (r < 0)
+        return r;
     r = vg_admission_parse(c->plugins_on, c->plugins_off, &d->plugin_set, reterr_status);
     if (r < 0)
         return r;
@@ -319,7 +322,9 @@ static int open_control(struct vg_daemon *d, struct vg_worker *w)
                                 .server = w->server,
                                 .log = vg_daemon_logger(d, VG_LOG_CONTROL),
                                 .root_ca = vg_buf_slice(&d->root_ca),
+                                .client_ca = vg_buf_slice(&d->client_ca),
                                 .service_ip = d->service_ip,
+                                .advertised = *d->advertised ? d->advertised : NULL,
                                 .secure_port = vg_listener_port(d->secure),
                                 .identity = *d->identity ? d->identity : NULL,
                                 .lease_ms = d->config->lease_ms};
@@ -420,7 +425,7 @@ static int assemble(struct vg_daemon *d, struct vg_status *reterr_status)
     if (r == 0)
         r = vg_daemon_write_kubeconfig(d, reterr_status);
     if (r == 0)
-        r = vg_daemon_read_root_ca(d, reterr_status);
+        r = vg_daemon_read_cas(d, reterr_status);
     if (r == 0)
         r = vg_daemon_open_issuer(d, reterr_status);
     if (r == 0)

@@ -198,6 +198,7 @@ void vg_daemon_stop(struct vg_daemon *d)
     vg_free(d->ranges);
     vg_free(d->uncached);
     vg_buf_done(&d->root_ca);
+    vg_buf_done(&d->client_ca);
     vg_free(d->cert_path);
     vg_free(d->key_path);
     vg_free(d->client_ca_path);

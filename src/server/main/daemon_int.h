@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "advertise.h"
 #include "base/log_sink.h"
 #include "base/metrics.h"
 #include "daemon.h"
@@ -74,11 +75,12 @@ struct vg_daemon {
     char url[128];
     struct vg_worker *workers; /* those that serve, then the controllers' if there are any */
     size_t n_workers;
-    unsigned controller_set; /* of --controllers */
-    unsigned plugin_set;     /* of --enable-admission-plugins and --disable-admission-plugins */
-    char identity[128];      /* who we are among servers of one store */
-    char service_ip[64];     /* of the service "kubernetes" */
-    struct vg_buf root_ca;   /* what the controllers publish */
+    unsigned controller_set;           /* of --controllers */
+    char advertised[VG_ADVERTISE_MAX]; /* "": only this host reaches us */
+    unsigned plugin_set; /* of --enable-admission-plugins and --disable-admission-plugins */
+    char identity[128];  /* who we are among servers of one store */
+    char service_ip[64]; /* of the service "kubernetes" */
+    struct vg_buf root_ca, client_ca; /* what the controllers publish */
     bool has_namespaces;
     int64_t start_wall_ms;
     struct vg_stat_row *stat_rows; /* stats.c */
@@ -98,8 +100,8 @@ static inline const struct vg_log *vg_daemon_logger(const struct vg_daemon *d,
 VG_CHECK int vg_daemon_begin_tls(struct vg_daemon *d);
 VG_CHECK int vg_daemon_join_tls(struct vg_daemon *d, struct vg_status *reterr_status);
 VG_CHECK int vg_daemon_write_kubeconfig(struct vg_daemon *d, struct vg_status *reterr_status);
-/* What clients know this server by, into d->root_ca. */
-VG_CHECK int vg_daemon_read_root_ca(struct vg_daemon *d, struct vg_status *reterr_status);
+/* What clients know this server by, and it them, into d->root_ca and d->client_ca. */
+VG_CHECK int vg_daemon_read_cas(struct vg_daemon *d, struct vg_status *reterr_status);
 
 /* daemon_issuer.c: keys and names by which tokens of service accounts are given out. */
 VG_CHECK int vg_daemon_open_issuer(struct vg_daemon *d, struct vg_status *reterr_status);

@@ -18,6 +18,7 @@ static int make_certificates(struct vg_daemon *d, bool *ret_changed,
     const struct vg_config *c = d->config;
     struct vg_pki_opts opts = {.dir = &d->dir,
                                .bind_address = c->bind_address,
+                               .advertised = d->advertised,
                                .extra_names = c->tls_san,
                                .client_ca_file = c->client_ca_file,
                                .no_server = !has_own_certificate(d),
@@ -98,9 +99,10 @@ int vg_daemon_write_kubeconfig(struct vg_daemon *d, struct vg_status *reterr_sta
     return vg_kubeconfig_write(&d->dir, d->url, root_ca_path(d), reterr_status);
 }
 
-int vg_daemon_read_root_ca(struct vg_daemon *d, struct vg_status *reterr_status)
+int vg_daemon_read_cas(struct vg_daemon *d, struct vg_status *reterr_status)
 {
-    return vg_data_dir_read(&d->dir, root_ca_path(d), &d->root_ca, reterr_status);
+    int r = vg_data_dir_read(&d->dir, root_ca_path(d), &d->root_ca, reterr_status);
+    return r < 0 ? r : vg_data_dir_read(&d->dir, VG_PKI_CLIENT_CA, &d->client_ca, reterr_status);
 }
 
 /* ---- while it runs ---- */

@@ -275,6 +275,8 @@ static void collect_names(const struct vg_pki_opts *o, struct names *names)
         add_interfaces(names);
     else
         add_name(names, o->bind_address);
+    if (o->advertised && *o->advertised)
+        add_name(names, o->advertised);
     add_list(names, o->extra_names);
 }
 

@@ -23,6 +23,7 @@
 struct vg_pki_opts {
     const struct vg_data_dir *dir;
     const char *bind_address;
+    const char *advertised;     /* "": none */
     const char *extra_names;    /* parted by commas; NULL: none */
     const char *client_ca_file; /* NULL: none */
     bool no_server;             /* the server's certificate comes from elsewhere */
