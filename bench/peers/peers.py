@@ -27,22 +27,25 @@ import servers
 STEP_LIMIT_S = 400  # one call of vigil bench; only a broken server takes as long
 ROUNDS_MAX = 12
 
-# What is asked of each API server in a round: arguments of vigil bench. The store comes first, on a server that has
-# done nothing else, and leaves its objects: the server is started again with them, and watchers come on top.
+# What is asked of each API server in a round: arguments of vigil bench. What has to do with memory comes to a server
+# that was started anew (FRESH). The store's last step leaves its objects, and the watchers come on top of them.
+FRESH = "fresh "
+SMALL_STORE_STEP = "fill list page --objects 1000 --lists 5"
 WATCH_STEPS = [
+    FRESH + "idle --watchers 1000 --http 2",
+    FRESH + "idle --watchers 1000 --http 1.1",
     "fanout --watchers 10 --events 600",
     "fanout --watchers 100 --events 200",
     "fanout --watchers 1000 --events 40",
     "fanout --watchers 1000 --selector node --events 200",
     "fanout --watchers 1000 --media protobuf --events 40",
     "fanout --watchers 1000 --http 2 --events 40",
-    "idle --watchers 1000 --http 1.1,2",
     "churn --watchers 10 --seconds 3",
     "latency --watchers 1000 --rate 10 --events 40",
     "slow --watchers 100 --seconds 3",
     "relist --watchers 100 --objects 1000",
 ]
-STORE_STEP = "fill list page --objects 1000,10000 --selector all,node --media json,protobuf --gzip off,on --lists 3 --keep"
+STORE_STEP = FRESH + "fill list page --objects 10000 --selector all,node --media json,protobuf --gzip off,on --lists 3 --keep"
 STORE_OBJECTS = 10000
 FAR_STEPS = ["fanout --watchers 10000 --events 5"]
 FAR_STORE_STEP = "fill list --objects 100000 --lists 2 --keep"
@@ -50,7 +53,7 @@ FAR_OBJECTS = 100000
 
 QUICK_WATCH_STEPS = ["fanout --watchers 10,100 --events 60", "latency --watchers 100 --rate 20 --events 20",
                      "churn --watchers 10 --seconds 1", "relist --watchers 10 --objects 100"]
-QUICK_STORE_STEP = "fill list --objects 100,1000 --lists 2 --keep"
+QUICK_STORE_STEP = FRESH + "fill list --objects 1000 --lists 2 --keep"
 QUICK_OBJECTS = 1000
 
 
@@ -80,7 +83,7 @@ class Bench:
     def file(self):
         order = [bars.OURS, "vigild on etcd", bars.KUBE, "etcd watch", bars.FLOOR, "send() loop"]
         return {"format": "vigil-bench-peers/1",
-                "version": version_of(self.args.vigil, "--version"),
+                "version": self.vigil_version,
                 "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "machine": self.machine,
                 "peers": sorted(self.peers.values(), key=lambda p: order.index(p["name"])),
@@ -115,6 +118,9 @@ class Bench:
 
     def step(self, server, words, results):
         began = time.monotonic()
+        if words.startswith(FRESH):
+            words = words[len(FRESH):]
+            self.timed_start(server, None, [])
         found, version = self.tool(server, words)
         results += found
         if self.args.verbose:
@@ -139,11 +145,12 @@ class Bench:
         server.start()  # the first start makes certificates, roles and the like
         if not is_far:
             self.timed_start(server, 0, results)
-        version = self.step(server, store, results)
+            self.step(server, SMALL_STORE_STEP, results)
+        seen = self.step(server, store, results)
         self.timed_start(server, objects, results)
         for words in watch:
             self.step(server, words, results)
-        return version
+        return seen
 
     def far_seconds(self, name):
         """How long the far end's objects take to make, by what was measured near."""
@@ -167,6 +174,8 @@ class Bench:
             for it in (server, etcd):
                 if it:
                     it.stop()
+        if name != bars.KUBE:
+            version = self.vigil_version
         if etcd:
             version = f"{version or '-'}, etcd {self.etcd_version}"
         self.add(name, version or "-", round_number, results)
@@ -242,8 +251,9 @@ class Bench:
         os.replace(self.args.out + ".new", self.args.out)
 
     def run(self):
+        self.vigil_version = version_of(self.args.vigild, "--version")
         self.etcd_version = version_of(self.args.etcd, "--version") if self.args.etcd else None
-        self.dir = tempfile.mkdtemp(prefix="peers.", dir=self.args.dir)
+        self.dir = tempfile.mkdtemp(prefix="peers.", dir=os.path.realpath(self.args.dir))
         try:
             self.all_rounds()
         finally:
