@@ -43,6 +43,7 @@ WATCH_STEPS = [
     "churn --watchers 10 --seconds 3",
     "latency --watchers 1000 --rate 10 --events 40",
     "slow --watchers 100 --seconds 3",
+    "mixed --scale 0.04 --seconds 5",
     "relist --watchers 100 --objects 1000",
 ]
 STORE_STEP = FRESH + "fill list page --objects 10000 --selector all,node --media json,protobuf --gzip off,on --lists 3 --keep"

@@ -49,7 +49,8 @@ def check_file(path, scratch, charts_wanted):
 
 with tempfile.TemporaryDirectory() as scratch:
     check_file(os.path.join(CORPUS, "run.json"), scratch, ["list", "latency"])
-    check_file(os.path.join(CORPUS, "peers.json"), scratch, ["fanout", "fanout-forms", "memory", "start", "idle", "writes", "slow"])
+    check_file(os.path.join(CORPUS, "peers.json"), scratch,
+               ["fanout", "fanout-forms", "memory", "start", "idle", "writes", "slow", "mixed"])
     _, why = report(os.path.join(CORPUS, "round.json"), status=1)
     if "from 1 to 64" not in why:
         sys.exit(f"a bad round is refused with {why}")

@@ -152,6 +152,15 @@ const struct vg_chart vg_charts[] = {
      .cases = {{"update to event, p50", "slow", "", "healthy_p50_ms", NULL},
                {"update to event, p99", "slow", "", "healthy_p99_ms",
                 "healthy watchers beside stalled, p99"}}},
+    {.name = "mixed",
+     .title = "A cluster's daily traffic, scaled down: share of one processor",
+     .about = "Kubelets that watch their pods and renew their leases, controllers with informers, "
+              "and pods that come and go, as in a cluster of 5,000 nodes, times the scale that the "
+              "run used (see run.json).",
+     .kind = VG_CHART_BARS,
+     .is_less_better = true,
+     .cases = {{"processors in use", "mixed", "", "server_cpu_share",
+                "processors used by mixed traffic"}}},
     {.name = "ended",
      .title = "Who is ended, who must list anew",
      .about = "Counts; 0 is what a client wants.",

@@ -161,6 +161,8 @@ void vg_page_text(struct vg_page *p, struct vg_slice text);
 void vg_page_table(struct vg_page *p);
 void vg_page_cell(struct vg_page *p, struct vg_slice text);
 void vg_page_cell_str(struct vg_page *p, const char *text);
+/* "a / b", or "b / a" */
+void vg_page_ratio_name(struct vg_page *p, struct vg_slice a, struct vg_slice b, bool is_swapped);
 void vg_page_row_end(struct vg_page *p);
 void vg_page_table_end(struct vg_page *p);
 /* Sections. */

@@ -103,21 +103,23 @@ static bool has_ratio(const struct vg_chart_data *d, unsigned peer)
     return false;
 }
 
+void vg_page_ratio_name(struct vg_page *p, struct vg_slice a, struct vg_slice b, bool is_swapped)
+{
+    char text[VG_OUT_TEXT_MAX];
+    struct vg_slice over = is_swapped ? b : a, under = is_swapped ? a : b;
+    snprintf(text, sizeof text, "%.*s / %.*s", (int)VG_MIN(over.n, 80u), over.p,
+             (int)VG_MIN(under.n, 80u), under.p);
+    vg_page_cell_str(p, text);
+}
+
 static void ratio_head(struct vg_page *p, const struct vg_chart_data *d, const bool *has)
 {
     const struct vg_report *r = d->report;
     struct vg_slice first = r->peers[vg_report_first(r)].name;
     vg_page_cell_str(p, "ratio");
-    for (unsigned i = 0; i < r->peers_n; i++) {
-        char text[VG_OUT_TEXT_MAX];
-        struct vg_slice name = r->peers[i].name;
-        struct vg_slice a = r->peers[i].is_floor ? first : name,
-                        b = r->peers[i].is_floor ? name : first;
-        snprintf(text, sizeof text, "%.*s / %.*s", (int)VG_MIN(a.n, 80u), a.p,
-                 (int)VG_MIN(b.n, 80u), b.p);
+    for (unsigned i = 0; i < r->peers_n; i++)
         if (has[i])
-            vg_page_cell_str(p, text);
-    }
+            vg_page_ratio_name(p, r->peers[i].name, first, r->peers[i].is_floor);
     vg_page_row_end(p);
 }
 

@@ -103,29 +103,76 @@ void vg_page_targets(struct vg_page *p)
 
 /* ---- summary ---- */
 
+/* A server, that is one with more than one scenario; floors and bare watches are not. */
 static bool is_in_summary(const struct vg_report *r, unsigned peer)
 {
-    return !r->peers[peer].is_floor;
+    const struct vg_report_result *one = NULL;
+    for (size_t i = 0; i < r->results_n && !r->peers[peer].is_floor; i++) {
+        const struct vg_report_result *it = &r->results[i];
+        if (it->peer != peer)
+            continue;
+        if (one && !vg_slice_eq(one->scenario, it->scenario))
+            return true;
+        one = it;
+    }
+    return false;
+}
+
+/* The last of them, if there are two. */
+static unsigned rival_of(const struct vg_report *r)
+{
+    unsigned rival = r->peers_n;
+    for (unsigned i = 0; i < r->peers_n; i++)
+        if (i != vg_report_first(r) && is_in_summary(r, i))
+            rival = i;
+    return rival;
+}
+
+static void ratio_cell(struct vg_page *p, const struct vg_query *q, unsigned peer, unsigned against)
+{
+    char text[VG_SPREAD_SIZE];
+    struct vg_spread s;
+    vg_query_ratio(p->report, q, peer, against, &s);
+    vg_page_cell_str(p, s.n > 0 ? vg_spread_text(text, VG_UNIT_TIMES, &s) : "");
+}
+
+/* The first floor: the one that does the same, TLS included. */
+static unsigned floor_of(const struct vg_report *r)
+{
+    unsigned i = 0;
+    while (i < r->peers_n && !r->peers[i].is_floor)
+        i++;
+    return i;
 }
 
 static void summary_row(struct vg_page *p, const struct vg_chart_point *at)
 {
     const struct vg_report *r = p->report;
-    unsigned first = vg_report_first(r);
-    char text[VG_SPREAD_SIZE], floors[2 * VG_SPREAD_SIZE] = "";
-    struct vg_spread s;
+    unsigned first = vg_report_first(r), rival = rival_of(r), floor = floor_of(r);
+    char text[VG_SPREAD_SIZE];
     vg_page_cell_str(p, at->from->headline);
     for (unsigned i = 0; i < r->peers_n; i++)
         if (is_in_summary(r, i))
             vg_page_cell_str(p, vg_spread_text(text, at->unit, &at->by_peer[i]));
-    for (unsigned i = 0; i < r->peers_n; i++) {
-        if (!r->peers[i].is_floor)
-            continue;
-        vg_query_ratio(r, &at->query, first, i, &s);
-        if (s.n > 0 && floors[0] == '\0')
-            snprintf(floors, sizeof floors, "%s", vg_spread_text(text, VG_UNIT_TIMES, &s));
-    }
-    vg_page_cell_str(p, floors);
+    if (rival < r->peers_n)
+        ratio_cell(p, &at->query, rival, first);
+    if (floor < r->peers_n)
+        ratio_cell(p, &at->query, first, floor);
+    vg_page_row_end(p);
+}
+
+static void summary_head(struct vg_page *p)
+{
+    const struct vg_report *r = p->report;
+    struct vg_slice first = r->peers_n ? r->peers[vg_report_first(r)].name : VG_SLICE_LIT("");
+    unsigned ends[2] = {rival_of(r), floor_of(r)};
+    vg_page_cell_str(p, "measured");
+    for (unsigned i = 0; i < r->peers_n; i++)
+        if (is_in_summary(r, i))
+            vg_page_cell(p, r->peers[i].name);
+    for (unsigned i = 0; i < VG_ARRAY_LEN(ends); i++)
+        if (ends[i] < r->peers_n)
+            vg_page_ratio_name(p, r->peers[ends[i]].name, first, i == 1);
     vg_page_row_end(p);
 }
 
@@ -146,12 +193,7 @@ int vg_report_summary(const struct vg_report *r, struct vg_buf *out)
     struct vg_out o = {.buf = out};
     struct vg_page p = {.report = r, .o = &o};
     vg_page_table(&p);
-    vg_page_cell_str(&p, "measured");
-    for (unsigned i = 0; i < r->peers_n; i++)
-        if (is_in_summary(r, i))
-            vg_page_cell(&p, r->peers[i].name);
-    vg_page_cell_str(&p, "first / floor");
-    vg_page_row_end(&p);
+    summary_head(&p);
     for (size_t i = 0; vg_charts[i].name; i++)
         summary_chart(&p, &vg_charts[i]);
     vg_page_table_end(&p);
