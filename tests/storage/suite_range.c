@@ -256,6 +256,28 @@ static void many_ranges_may_be_under_way(void **state)
     }
 }
 
+/* More than an engine reads at once, whatever it calls that. */
+static void a_range_of_thousands_is_whole(void **state)
+{
+    struct vg_drv *d = *state;
+    enum { N = 2100, LIMIT = 2048, TOGETHER = 100 };
+    for (unsigned at = 0; at < N; at += TOGETHER) {
+        struct vg_op ops[TOGETHER];
+        for (unsigned i = 0; i < TOGETHER; i++)
+            ops[i] = vg_drv_put_op(vg_suite_key(at + i), "v", VG_EXPECT_ANY);
+        assert_err(vg_drv_run(d, ops, TOGETHER, NULL), 0);
+    }
+    struct vg_range range = {.keys = vg_drv_all()};
+    assert_err(vg_drv_range(d, &range), 0);
+    assert_int_equal(range.n_recs, N);
+    vg_range_done(&range);
+    range = (struct vg_range){.keys = vg_drv_all(), .limit = LIMIT};
+    assert_err(vg_drv_range(d, &range), 0);
+    assert_int_equal(range.n_recs, LIMIT);
+    assert_true(range.more);
+    vg_range_done(&range);
+}
+
 /* Records that a reader holds do not change, whatever happens to the key. */
 static void a_record_outlives_its_key_and_its_store(void **state)
 {
@@ -285,6 +307,7 @@ static const struct CMUnitTest tests[] = {
     VG_SUITE_TEST(pages_at_one_revision_are_whole_while_others_write),
     VG_SUITE_TEST(a_limit_skips_deleted_keys),
     VG_SUITE_TEST(many_ranges_may_be_under_way),
+    VG_SUITE_TEST(a_range_of_thousands_is_whole),
     VG_SUITE_TEST(a_record_outlives_its_key_and_its_store),
 };
 VG_SUITE_TOPIC(vg_suite_range, tests);

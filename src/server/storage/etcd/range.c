@@ -166,6 +166,17 @@ static void on_lease(struct vg_mail *mail)
         finish(j, r);
 }
 
+static void run(struct vg_mail *mail);
+
+/* The part of the range that is behind this page. */
+static int ask_next(struct range_job *j, const Etcd__RangeResponse *res)
+{
+    if (!go_behind(j, res))
+        return VIGIL_E_INTERNAL;
+    j->job.mail.run = run;
+    return vg_etcd_job_post(&j->job);
+}
+
 static void on_page(struct vg_mail *mail)
 {
     struct range_job *j = VG_CONTAINER_OF(mail, struct range_job, job.mail);
@@ -179,10 +190,8 @@ static void on_page(struct vg_mail *mail)
         r = keep_page(j, res);
     vg_buf_done(&j->job.call.answer);
     bool is_done = r < 0 || !range->more || range->n_recs >= limit_of(range);
-    if (!is_done && !go_behind(j, res))
-        r = VIGIL_E_INTERNAL;
-    else if (!is_done)
-        r = vg_etcd_job_post(&j->job);
+    if (!is_done)
+        r = ask_next(j, res);
     if (!is_done && r == 0)
         return;
     if (r == 0 && range->more && !range->limit && !counts_only(range))
@@ -195,8 +204,6 @@ static void on_page(struct vg_mail *mail)
 }
 
 /* ---- on the engine's thread ---- */
-
-static void run(struct vg_mail *mail);
 
 /* The page was larger than what is taken of an answer: a smaller one. */
 static bool try_less(struct range_job *j)
