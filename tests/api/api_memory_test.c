@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "server/api/admission.h"
 
 static struct vg_adrv d;
 static const char *engine;
@@ -113,11 +114,75 @@ static void watching_survives_every_failed_allocation(void **state)
     vg_adrv_close(&d);
 }
 
+/* What the plugins of admission go by, in the namespace a. */
+static void put_policies(void)
+{
+    vg_adrv_put(&d, "", "namespaces", "", "a",
+                "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\"},"
+                "\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":\"Active\"}}");
+    vg_adrv_put(&d, "scheduling.k8s.io", "priorityclasses", "", "usual",
+                "{\"kind\":\"PriorityClass\",\"apiVersion\":\"scheduling.k8s.io/v1\",\"metadata\":{"
+                "\"name\":\"usual\"},\"value\":7,\"globalDefault\":true,"
+                "\"preemptionPolicy\":\"Never\"}");
+    vg_adrv_put(&d, "node.k8s.io", "runtimeclasses", "", "vm",
+                "{\"kind\":\"RuntimeClass\",\"apiVersion\":\"node.k8s.io/v1\",\"metadata\":{"
+                "\"name\":\"vm\"},\"handler\":\"h\",\"overhead\":{\"podFixed\":{\"cpu\":\"1m\"}},"
+                "\"scheduling\":{\"nodeSelector\":{\"a\":\"b\"},\"tolerations\":[{\"key\":\"k\","
+                "\"operator\":\"Exists\"}]}}");
+    vg_adrv_put(&d, "", "limitranges", "a", "l",
+                "{\"kind\":\"LimitRange\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"l\","
+                "\"namespace\":\"a\"},\"spec\":{\"limits\":[{\"type\":\"Container\",\"default\":{"
+                "\"cpu\":\"2m\"},\"defaultRequest\":{\"cpu\":\"1m\"},\"max\":{\"cpu\":\"1\"}},{"
+                "\"type\":\"Pod\",\"min\":{\"cpu\":\"1m\"}}]}}");
+    vg_adrv_put(
+        &d, "", "resourcequotas", "a", "q",
+        "{\"kind\":\"ResourceQuota\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"q\","
+        "\"namespace\":\"a\"},\"spec\":{\"hard\":{\"pods\":\"100k\",\"requests.cpu\":"
+        "\"1M\"}},\"status\":{\"hard\":{\"pods\":\"100k\",\"requests.cpu\":\"1M\"},\"used\":{"
+        "\"pods\":\"0\",\"requests.cpu\":\"0\"}}}");
+}
+
+static size_t count_pods(void)
+{
+    struct vg_reply r = {0};
+    size_t n = 0;
+    assert_true(vg_adrv_try(&d, "GET", "/api/v1/namespaces/a/pods", NULL, NULL, &r));
+    for (const char *at = r.body.p; (at = strstr(at, "\"generateName\"")); at++)
+        n++;
+    vg_reply_done(&r);
+    return n;
+}
+
+/* Whatever became of a request: what is there has been counted, and nothing else. */
+static void admission_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    char want[64];
+    struct vg_reply r = {0};
+    struct vg_adrv_opts opts = {.engine = engine, .storage = {.unsafe_no_fsync = true}};
+    assert_int_equal(vg_admission_parse(NULL, NULL, &opts.api.admission, NULL), 0);
+    vg_adrv_open(&d, &opts);
+    put_policies();
+    every_failure_is_survived(
+        "POST", "/api/v1/namespaces/a/pods", "Content-Type: application/json\r\n",
+        "{\"metadata\":{\"generateName\":\"p-\",\"annotations\":{\"a\":\"b\",\"z\":\"y\"}},"
+        "\"spec\":"
+        "{\"runtimeClassName\":\"vm\",\"containers\":[{\"name\":\"c\",\"image\":\"x\"}],"
+        "\"initContainers\":[{\"name\":\"i\",\"image\":\"x\"}]}}");
+    snprintf(want, sizeof want, "\"used\":{\"pods\":\"%zu\",", count_pods());
+    assert_true(vg_adrv_try(&d, "GET", "/api/v1/namespaces/a/resourcequotas/q", NULL, NULL, &r));
+    if (!strstr(r.body.p, want))
+        fail_msg("%s is not in %s", want, r.body.p);
+    vg_reply_done(&r);
+    vg_adrv_close(&d);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_survives_every_failed_allocation),
         cmocka_unit_test(watching_survives_every_failed_allocation),
+        cmocka_unit_test(admission_survives_every_failed_allocation),
     };
     engine = argc > 1 ? argv[1] : "mem";
     if (!vg_adrv_has(engine))

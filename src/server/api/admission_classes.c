@@ -108,14 +108,16 @@ static int runtime_class(struct vg_change *c, const struct vg_json *spec, struct
     return r;
 }
 
-/* A clone keeps the places of its text, which is not ours. */
-static void forget_source(struct vg_json *v)
+/* A clone keeps the places of its text, which is not ours. -ENOMEM. */
+static int forget_source(struct vg_json *v)
 {
     struct vg_json_walk w;
+    int r;
     vg_json_walk_init(&w, v);
-    while (vg_json_walk_next(&w) > 0)
+    while ((r = vg_json_walk_next(&w)) > 0)
         w.node->begin = w.node->end = 0;
     vg_json_walk_done(&w);
+    return r;
 }
 
 static int set_selector(struct vg_change *c, struct vg_json *spec, const struct vg_json *from,
@@ -149,23 +151,34 @@ static int add_tolerations(struct vg_change *c, struct vg_json *spec, const stru
     if (!from || from->n == 0)
         return 0;
     VG_JSON_FOREACH_ITEM (it, from) {
-        bool is_there = false;
+        int same = 0;
         VG_JSON_FOREACH_ITEM (x, &all)
-            is_there = is_there || vg_json_equal(x, it) == 1;
-        if (!is_there && r == 0)
+            same = same ? same : vg_json_equal(x, it);
+        if (r == 0)
+            r = same < 0 ? same : 0;
+        if (same == 0 && r == 0)
             r = vg_json_array_push(&c->scratch, &all, *it);
     }
     return r < 0 ? r : vg_json_object_set(&c->scratch, spec, VG_SLICE_LIT("tolerations"), all);
 }
 
-static bool is_overhead(const struct vg_json *class, const struct vg_json *has)
+/* 1: as the class says; 0; -ENOMEM. */
+static int is_overhead(const struct vg_json *class, const struct vg_json *has)
 {
     const struct vg_json *fixed = vg_json_get_str(vg_json_get_str(class, "overhead"), "podFixed");
-    return fixed && has ? vg_json_equal(fixed, has) == 1 : fixed == has;
+    return fixed && has ? vg_json_equal(fixed, has) : fixed == has;
 }
 
 #define OVERHEAD_DIFFERS                                                                           \
     "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+
+/* 0: it is, or there is none to compare. */
+static int check_overhead(struct vg_change *c, const struct vg_json *class,
+                          const struct vg_json *has, struct vg_slice name)
+{
+    int r = is_overhead(class, has);
+    return r < 0 ? r : r == 1 ? 0 : vg_admission_refuse(c, name, OVERHEAD_DIFFERS);
+}
 
 int vg_runtime_class_set(struct vg_change *c, struct vg_json *root, struct vg_slice name)
 {
@@ -173,14 +186,15 @@ int vg_runtime_class_set(struct vg_change *c, struct vg_json *root, struct vg_sl
     int r = runtime_class(c, spec, name, &class);
     if (r < 0 || !class)
         return r;
-    forget_source(class);
-    r = vg_pod_tolerate(&c->scratch, spec); /* those come first, as there */
     const struct vg_json *overhead = vg_json_get_str(class, "overhead");
     const struct vg_json *fixed = vg_json_get_str(overhead, "podFixed");
     const struct vg_json *has = vg_json_get_str(spec, "overhead");
     const struct vg_json *scheduling = vg_json_get_str(class, "scheduling");
-    if (overhead && has && has->n && !is_overhead(class, has))
-        return vg_admission_refuse(c, name, OVERHEAD_DIFFERS);
+    r = forget_source(class);
+    if (r == 0)
+        r = vg_pod_tolerate(&c->scratch, spec); /* those come first, as there */
+    if (r == 0 && overhead && has && has->n)
+        r = check_overhead(c, class, has, name);
     if (r == 0 && fixed)
         r = vg_json_object_set(&c->scratch, spec, VG_SLICE_LIT("overhead"), *fixed);
     if (r == 0)
@@ -199,7 +213,7 @@ int vg_runtime_class_check(struct vg_change *c, const struct vg_json *root)
     if (r < 0)
         return r;
     if (vg_json_get_str(class, "overhead"))
-        return is_overhead(class, has) ? 0 : vg_admission_refuse(c, c->name, OVERHEAD_DIFFERS);
+        return check_overhead(c, class, has, c->name);
     return has ? vg_admission_refuse(c, c->name,
                                      "pod rejected: Pod Overhead set without corresponding "
                                      "RuntimeClass defined Overhead")
