@@ -79,6 +79,7 @@ enum vg_json_on_dup {
     VG_JSON_DUP_LAST_WINS, /* silently, as Go's encoding/json */
     VG_JSON_DUP_REPORT,    /* last wins, and the paths go to ret_dups */
     VG_JSON_DUP_FAIL,      /* VIGIL_E_JSON_DUPLICATE */
+    VG_JSON_DUP_NONE,      /* nobody looks: the text is our own, and has none */
 };
 
 /* One key given more than once, as strict decoding names it: spec.containers[0].name */

@@ -276,7 +276,8 @@ static inline const char *close_container(struct vg_json_parser *ps, const char 
 {
     struct vg_json_frame f = ps->frames[ps->depth];
     struct vg_json made;
-    if (f.is_object && ps->members_n - f.members_base > 1 && vg_json_drop_duplicates(ps) < 0)
+    if (f.is_object && ps->members_n - f.members_base > 1 && ps->on_dup != VG_JSON_DUP_NONE &&
+        vg_json_drop_duplicates(ps) < 0)
         return NULL;
     int r =
         f.is_object ? take_members(ps, f.members_base, &made) : take_items(ps, f.items_base, &made);

@@ -69,8 +69,8 @@ static int read_key(struct vg_json_iter *it, struct vg_json_raw *ret)
     return 0;
 }
 
-/* Go to the next child: it->p is then at its value, and ret has its key. 1, 0 no more, negative. */
-static int next_child(struct vg_json_iter *it, struct vg_json_raw *ret)
+/* Of items there is no key. */
+int vg_json_iter_key(struct vg_json_iter *it, struct vg_json_raw *ret)
 {
     const char *p = vg_json_skip_space(it->p, it->end);
     char c = peek(p, it->end);
@@ -90,8 +90,7 @@ static int next_child(struct vg_json_iter *it, struct vg_json_raw *ret)
     return r < 0 ? r : 1;
 }
 
-/* The child's value whole; it->p is then past it. */
-static int take_value(struct vg_json_iter *it, struct vg_slice *ret)
+int vg_json_iter_value(struct vg_json_iter *it, struct vg_slice *ret)
 {
     const char *q = skip_value(it->p, it->end);
     if (!q)
@@ -103,11 +102,28 @@ static int take_value(struct vg_json_iter *it, struct vg_slice *ret)
 
 int vg_json_iter_next(struct vg_json_iter *it, struct vg_json_raw *ret)
 {
-    int r = next_child(it, ret);
+    int r = vg_json_iter_key(it, ret);
     if (r <= 0)
         return r;
-    r = take_value(it, &ret->value);
+    r = vg_json_iter_value(it, &ret->value);
     return r < 0 ? r : 1;
+}
+
+bool vg_json_iter_down(const struct vg_json_iter *it, struct vg_json_iter *ret)
+{
+    if (peek(it->p, it->end) != '{')
+        return false;
+    *ret = (struct vg_json_iter){.p = it->p + 1, .end = it->end, .is_object = true, .first = true};
+    return true;
+}
+
+int vg_json_iter_up(struct vg_json_iter *it, const struct vg_json_iter *inner, bool is_done)
+{
+    const char *p = is_done ? inner->p : vg_json_skip_rest(inner->p, inner->end);
+    if (!p)
+        return VIGIL_E_JSON_SYNTAX;
+    it->p = p;
+    return 0;
 }
 
 /* ---- keys and strings ---- */
@@ -179,12 +195,12 @@ static int descend(struct vg_slice *text, const struct vg_json_step *step)
     bool by_key = step->key.p != NULL;
     if (it.is_object != by_key)
         return VIGIL_E_NOT_FOUND;
-    for (size_t i = 0; (r = next_child(&it, &raw)) > 0; i++) {
+    for (size_t i = 0; (r = vg_json_iter_key(&it, &raw)) > 0; i++) {
         if (by_key ? key_matches(&raw, step->key) : i == step->index) {
             *text = vg_slice(it.p, (size_t)(it.end - it.p));
             return 0;
         }
-        r = take_value(&it, &raw.value);
+        r = vg_json_iter_value(&it, &raw.value);
         if (r < 0)
             return r;
     }

@@ -51,6 +51,19 @@ VG_CHECK int vg_json_iter_init(struct vg_json_iter *it, struct vg_slice text);
 /* 1 and *ret; 0: no more; VIGIL_E_JSON_SYNTAX. */
 VG_CHECK int vg_json_iter_next(struct vg_json_iter *it, struct vg_json_raw *ret);
 
+/* The two halves of it, for who goes down into a value without knowing its end, so that each byte
+ * is looked at once:
+ *     vg_json_iter_key      the key; it->p is then at the value. 1, 0: no more, VIGIL_E_JSON_SYNTAX
+ *     vg_json_iter_value    the value whole; it->p is then past it. 0, VIGIL_E_JSON_SYNTAX
+ *     vg_json_iter_down     into a value that is an object. False: it is none
+ *     vg_json_iter_up       past it. is_done: all of its members were seen. 0, VIGIL_E_JSON_SYNTAX
+ */
+VG_CHECK int vg_json_iter_key(struct vg_json_iter *it, struct vg_json_raw *ret);
+VG_CHECK int vg_json_iter_value(struct vg_json_iter *it, struct vg_slice *ret);
+bool vg_json_iter_down(const struct vg_json_iter *it, struct vg_json_iter *ret);
+VG_CHECK int vg_json_iter_up(struct vg_json_iter *it, const struct vg_json_iter *inner,
+                             bool is_done);
+
 /* Does the raw (still escaped) text between quotes mean this key? */
 bool vg_json_raw_key_eq(struct vg_slice raw, struct vg_slice key);
 

@@ -103,6 +103,30 @@ static void members_come_in_order_with_raw_keys(void **state)
     assert_ptr_equal(it.p, the_pod().p + the_pod().n);
 }
 
+static void going_down_and_up_sees_the_same_members(void **state)
+{
+    (void)state;
+    struct vg_slice text = VG_SLICE_LIT("{\"a\":{\"b\":{\"c\":\"}\"},\"d\":[{}]},\"e\":1}");
+    for (int seen = 0; seen <= 3; seen++) { /* of the inner members, before we go up again */
+        struct vg_json_iter it, inner;
+        struct vg_json_raw raw;
+        int r = 1;
+        assert_int_equal(vg_json_iter_init(&it, text), 0);
+        assert_int_equal(vg_json_iter_key(&it, &raw), 1);
+        assert_true(vg_json_iter_down(&it, &inner));
+        for (int i = 0; i < seen; i++)
+            r = vg_json_iter_next(&inner, &raw);
+        assert_int_equal(r, seen < 3);
+        assert_int_equal(vg_json_iter_up(&it, &inner, r == 0), 0);
+        assert_int_equal(vg_json_iter_key(&it, &raw), 1);
+        assert_true(vg_slice_eq(raw.key, VG_SLICE_LIT("e")));
+        assert_false(vg_json_iter_down(&it, &inner));
+        assert_int_equal(vg_json_iter_value(&it, &raw.value), 0);
+        assert_true(vg_slice_eq(raw.value, VG_SLICE_LIT("1")));
+        assert_int_equal(vg_json_iter_key(&it, &raw), 0);
+    }
+}
+
 static void items_come_in_order_without_keys(void **state)
 {
     (void)state;
@@ -219,6 +243,7 @@ int main(void)
         cmocka_unit_test(what_is_not_there_is_not_found),
         cmocka_unit_test(white_space_is_passed_and_not_returned),
         cmocka_unit_test(members_come_in_order_with_raw_keys),
+        cmocka_unit_test(going_down_and_up_sees_the_same_members),
         cmocka_unit_test(items_come_in_order_without_keys),
         cmocka_unit_test(raw_strings_are_unescaped_only_when_they_must),
         cmocka_unit_test(malformed_bytes_are_reported),

@@ -153,9 +153,9 @@ skip_block(const char *p, struct carry *c, classify_fn classify, parity_fn parit
 }
 
 static inline __attribute__((always_inline)) const char *
-skip_blocks(const char *p, const char *end, classify_fn classify, parity_fn parity)
+skip_blocks(const char *p, const char *end, size_t depth, classify_fn classify, parity_fn parity)
 {
-    struct carry c = {0};
+    struct carry c = {.depth = depth};
     for (; end - p >= BLOCK; p += BLOCK) {
         unsigned at = skip_block(p, &c, classify, parity);
         if (at < BLOCK)
@@ -168,20 +168,20 @@ skip_blocks(const char *p, const char *end, classify_fn classify, parity_fn pari
     return at < BLOCK ? p + at + 1 : NULL;
 }
 
-static const char *skip_plain(const char *p, const char *end)
+static const char *skip_plain(const char *p, const char *end, size_t depth)
 {
-    return skip_blocks(p, end, classify_c, parity_c);
+    return skip_blocks(p, end, depth, classify_c, parity_c);
 }
 
 #if HAVE_X86_64
-static const char *skip_sse2(const char *p, const char *end)
+static const char *skip_sse2(const char *p, const char *end, size_t depth)
 {
-    return skip_blocks(p, end, classify_sse2, parity_c);
+    return skip_blocks(p, end, depth, classify_sse2, parity_c);
 }
 
-AVX2 static const char *skip_avx2(const char *p, const char *end)
+AVX2 static const char *skip_avx2(const char *p, const char *end, size_t depth)
 {
-    return skip_blocks(p, end, classify_avx2, parity_clmul);
+    return skip_blocks(p, end, depth, classify_avx2, parity_clmul);
 }
 
 static inline bool has_avx2(void)
@@ -194,21 +194,32 @@ const char *vg_json_skip_container_by(enum vg_json_skip_way way, const char *p, 
 {
 #if HAVE_X86_64
     if (way == VG_JSON_SKIP_AVX2 && has_avx2())
-        return skip_avx2(p, end);
+        return skip_avx2(p, end, 0);
     if (way == VG_JSON_SKIP_SSE2)
-        return skip_sse2(p, end);
+        return skip_sse2(p, end, 0);
 #endif
     (void)way;
-    return skip_plain(p, end);
+    return skip_plain(p, end, 0);
+}
+
+/* depth: of containers that are open before p. */
+static const char *skip(const char *p, const char *end, size_t depth)
+{
+#if HAVE_X86_64
+    return has_avx2() ? skip_avx2(p, end, depth) : skip_sse2(p, end, depth);
+#else
+    return skip_plain(p, end, depth);
+#endif
 }
 
 const char *vg_json_skip_container(const char *p, const char *end)
 {
-#if HAVE_X86_64
-    return has_avx2() ? skip_avx2(p, end) : skip_sse2(p, end);
-#else
-    return skip_plain(p, end);
-#endif
+    return skip(p, end, 0);
+}
+
+const char *vg_json_skip_rest(const char *p, const char *end)
+{
+    return skip(p, end, 1);
 }
 
 /* ---- strings ---- */

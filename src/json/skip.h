@@ -10,6 +10,8 @@ const char *vg_json_skip_string(const char *p, const char *end, bool *ret_escape
 /* p is at an opening bracket. Past the bracket that closes it, or NULL. Kinds of brackets are not
  * told apart. */
 const char *vg_json_skip_container(const char *p, const char *end);
+/* p is inside of a container and of no string. Past the bracket that closes it, or NULL. */
+const char *vg_json_skip_rest(const char *p, const char *end);
 
 /* The same in one particular way, so that tests reach those this machine would not choose. A way
  * that it does not have is answered by the plain one. */

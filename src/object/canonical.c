@@ -9,14 +9,21 @@
 #include "json/write.h"
 
 /* As kube-apiserver prints them. */
-static const char *const top_first[] = {"kind", "apiVersion", "metadata", NULL};
-static const char *const meta_first[] = {"name",     "generateName", "namespace",
-                                         "selfLink", "uid",          NULL};
+#define NAME(text)                                                                                 \
+    {                                                                                              \
+        text, sizeof text - 1                                                                      \
+    }
+static const struct vg_slice type_first[] = {NAME("kind"), NAME("apiVersion"), {NULL, 0}};
+static const struct vg_slice top_first[] = {
+    NAME("kind"), NAME("apiVersion"), NAME("metadata"), {NULL, 0}};
+static const struct vg_slice meta_first[] = {NAME("name"),      NAME("generateName"),
+                                             NAME("namespace"), NAME("selfLink"),
+                                             NAME("uid"),       {NULL, 0}};
 
-static bool is_among(struct vg_slice key, const char *const *names)
+static bool is_among(struct vg_slice key, const struct vg_slice *names)
 {
-    for (; *names; names++)
-        if (vg_slice_eq(key, vg_slice_str(*names)))
+    for (; names->n; names++)
+        if (key.n == names->n && memcmp(key.p, names->p, key.n) == 0)
             return true;
     return false;
 }
@@ -39,13 +46,13 @@ static int put_member(struct vg_buf *out, struct vg_slice key, const struct vg_j
 }
 
 /* The members of obj that have a place, in that order; those that are not there are passed over. */
-static int put_first(struct vg_buf *out, const struct vg_json *obj, const char *const *names)
+static int put_first(struct vg_buf *out, const struct vg_json *obj, const struct vg_slice *names)
 {
     int err = 0;
-    for (; *names && err == 0; names++) {
-        const struct vg_json *value = vg_json_get_str(obj, *names);
+    for (; names->n && err == 0; names++) {
+        const struct vg_json *value = vg_json_get(obj, *names);
         if (value)
-            err = put_member(out, vg_slice_str(*names), value);
+            err = put_member(out, *names, value);
     }
     return err;
 }
@@ -78,14 +85,14 @@ static int put_source(struct vg_buf *out, struct vg_slice key, const struct vg_j
     return err < 0 ? err : 1;
 }
 
-/* All but those, and but the one named `without`; NULL: none. */
-static int put_rest(struct vg_buf *out, const struct vg_json *obj, const char *const *names,
-                    const char *without, struct vg_slice source)
+/* All but those, and but the one named `without`; empty: none. */
+static int put_rest(struct vg_buf *out, const struct vg_json *obj, const struct vg_slice *names,
+                    struct vg_slice without, struct vg_slice source)
 {
     int err = 0;
     VG_JSON_FOREACH_MEMBER (m, obj) {
         struct vg_slice key = vg_json_key(m);
-        if (is_among(key, names) || (without && vg_slice_eq(key, vg_slice_str(without))))
+        if (is_among(key, names) || (without.n && vg_slice_eq(key, without)))
             continue;
         err = put_source(out, key, &m->value, source);
         if (err == 0)
@@ -105,15 +112,15 @@ static int put_metadata(struct vg_buf *out, const struct vg_json *meta, size_t *
         err = put_first(out, meta, meta_first);
     *ret_rev_at = out->n;
     if (err == 0)
-        err = put_rest(out, meta, meta_first, "resourceVersion", (struct vg_slice){0});
+        err =
+            put_rest(out, meta, meta_first, VG_SLICE_LIT("resourceVersion"), (struct vg_slice){0});
     return err < 0 ? err : vg_buf_append_byte(out, '}');
 }
 
 static int put_type(struct vg_buf *out, const struct vg_json *object)
 {
-    static const char *const names[] = {"kind", "apiVersion", NULL};
     int err = vg_buf_append_byte(out, '{');
-    return err < 0 ? err : put_first(out, object, names);
+    return err < 0 ? err : put_first(out, object, type_first);
 }
 
 static int put_object(struct vg_buf *out, const struct vg_json *object, struct vg_slice source,
@@ -125,7 +132,7 @@ static int put_object(struct vg_buf *out, const struct vg_json *object, struct v
     *ret_item_at = out->n + (out->p[out->n - 1] != '{'); /* past the comma to come */
     err = put_metadata(out, vg_json_get_str(object, "metadata"), ret_rev_at);
     if (err == 0)
-        err = put_rest(out, object, top_first, NULL, source);
+        err = put_rest(out, object, top_first, (struct vg_slice){0}, source);
     return err < 0 ? err : vg_buf_append_byte(out, '}');
 }
 

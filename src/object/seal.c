@@ -1,7 +1,8 @@
 /* seal.c - from a JSON object to a value and its header; see seal.h.
  * The header is made from the finished text of the value, by one pass over its members that goes
- * down only where a selectable field may be. Texts stay where they are; what is escaped in the
- * value, and what a missing field reads as, is copied to the tail. */
+ * down into metadata and where a selectable field may be, and ends when nothing is missing. Texts
+ * stay where they are; what is escaped in the value, and what a missing field reads as, is copied
+ * to the tail. */
 #include "seal.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ struct sealing {
     struct vg_buf tail;    /* copied texts */
     struct vg_arena arena; /* unescaped texts on their way to the tail */
     uint8_t flags;
+    bool has_metadata; /* it was there, and an object */
     struct vg_status *status;
 };
 
@@ -109,12 +111,15 @@ static struct vg_labels labels_of(const struct sealing *s)
 static int ref_label(struct sealing *s, struct vg_slice raw, struct ref *ret)
 {
     *ret = (struct ref){0};
-    if (vg_slice_eq(raw, VG_SLICE_LIT("null")))
+    if (raw.n && raw.p[0] == 'n')
         return 0;
     if (!is_string(raw))
         return vg_fail(s->status, VIGIL_E_INVALID, "a value in metadata.labels is not a string");
-    bool copy = s->flags & VG_OBJ_LABELS_IN_TAIL;
-    int err = copy ? copy_string(s, raw, ret) : ref_string(s, raw, ret);
+    int err = 0;
+    if (s->flags & VG_OBJ_LABELS_IN_TAIL)
+        err = copy_string(s, raw, ret);
+    else /* nothing is escaped in any of them */
+        *ret = place_in_value(s, vg_slice(raw.p + 1, raw.n - 2));
     if (err == 0 && ret->n > VG_LABEL_BYTES_MAX)
         err = vg_fail(s->status, VIGIL_E_TOO_LARGE, "a label has %u bytes, the most is %u", ret->n,
                       VG_LABEL_BYTES_MAX);
@@ -214,27 +219,6 @@ static int put_meta_member(struct sealing *s, const struct vg_json_raw *raw)
     return 0;
 }
 
-static int put_metadata(struct sealing *s)
-{
-    struct vg_json_step step = vg_json_step_key("metadata");
-    struct vg_slice text;
-    struct vg_json_iter it;
-    struct vg_json_raw raw;
-    int err = vg_json_find(s->value, &step, 1, &text);
-    if (err == 0)
-        err = vg_json_iter_init(&it, text);
-    if (err < 0)
-        return vg_fail(s->status, VIGIL_E_INVALID, "metadata is missing or not an object");
-    while ((err = vg_json_iter_next(&it, &raw)) > 0) {
-        err = raw.key.p ? put_meta_member(s, &raw) : 0;
-        if (err < 0)
-            return err;
-    }
-    if (err == 0 && s->name.n == 0)
-        err = vg_fail(s->status, VIGIL_E_INVALID, "metadata.name is missing or empty");
-    return err;
-}
-
 /* ---- fields ---- */
 
 static bool is_path_end(const struct vg_obj_field_def *def, uint32_t depth)
@@ -247,10 +231,13 @@ static uint32_t fields_below(const struct sealing *s, const struct vg_json_raw *
                              uint32_t wanted, uint32_t depth)
 {
     uint32_t below = 0;
-    for (uint32_t i = 0; i < s->fields->n; i++) {
+    char first = raw->key.n ? raw->key.p[0] : '\0';
+    for (; wanted; wanted &= wanted - 1) {
+        uint32_t i = (uint32_t)__builtin_ctz(wanted);
         const struct vg_obj_field_def *def = &s->fields->v[i];
-        if ((wanted >> i & 1) && !is_path_end(def, depth) &&
-            is_key(raw, vg_slice_str(def->path[depth])))
+        if (is_path_end(def, depth) || (def->path[depth][0] != first && !raw->key_is_escaped))
+            continue;
+        if (is_key(raw, vg_slice_str(def->path[depth])))
             below |= 1u << i;
     }
     return below;
@@ -268,11 +255,13 @@ static int put_field(struct sealing *s, uint32_t i, struct vg_slice raw)
     return 0;
 }
 
+/* Those that the value is; the others lie below it and stay in *fields. */
 static int put_fields_ending(struct sealing *s, struct vg_slice raw, uint32_t *fields,
                              uint32_t depth)
 {
-    for (uint32_t i = 0; i < s->fields->n; i++) {
-        if (!(*fields >> i & 1) || !is_path_end(&s->fields->v[i], depth))
+    for (uint32_t rest = *fields; rest; rest &= rest - 1) {
+        uint32_t i = (uint32_t)__builtin_ctz(rest);
+        if (!is_path_end(&s->fields->v[i], depth))
             continue;
         *fields &= ~(1u << i);
         int err = put_field(s, i, raw);
@@ -282,26 +271,78 @@ static int put_fields_ending(struct sealing *s, struct vg_slice raw, uint32_t *f
     return 0;
 }
 
-/* Go through the members of `text` once, and down where a wanted field may be. Goes no deeper than
- * the longest path. */
-static int put_fields(struct sealing *s, struct vg_slice text, uint32_t wanted, uint32_t depth)
+/* ---- the walk ---- */
+
+/* Where a member is: in metadata more is wanted than fields. */
+enum place { TOP, METADATA, ELSEWHERE };
+
+static int put_members(struct sealing *s, struct vg_json_iter *it, uint32_t wanted, uint32_t depth,
+                       enum place place);
+
+static int put_whole(struct sealing *s, struct vg_json_iter *it, struct vg_json_raw *raw,
+                     uint32_t below, uint32_t depth, enum place place)
 {
-    struct vg_json_iter it;
-    struct vg_json_raw raw;
-    if (vg_json_iter_init(&it, text) < 0 || !it.is_object)
-        return 0;
-    int err = 0;
-    while (wanted && (err = vg_json_iter_next(&it, &raw)) > 0) {
-        uint32_t below = fields_below(s, &raw, wanted, depth);
-        wanted &= ~below;
-        err = put_fields_ending(s, raw.value, &below, depth + 1);
-        if (err == 0 && below)
-            err = put_fields(s, raw.value, below, depth + 1);
-        if (err < 0)
-            break;
-    }
+    struct vg_json_iter inner;
+    int err = vg_json_iter_value(it, &raw->value);
+    if (err == 0 && below)
+        err = put_fields_ending(s, raw->value, &below, depth + 1);
+    if (err == 0 && place == METADATA)
+        err = put_meta_member(s, raw);
+    if (err < 0 || !below || vg_json_iter_init(&inner, raw->value) < 0 || !inner.is_object)
+        return err;
+    err = put_members(s, &inner, below, depth + 1, ELSEWHERE); /* of something in metadata */
     return err < 0 ? err : 0;
 }
+
+/* A member, at whose value `it` stands. Goes no deeper than the longest path. */
+static int put_member(struct sealing *s, struct vg_json_iter *it, struct vg_json_raw *raw,
+                      uint32_t below, uint32_t depth, enum place place)
+{
+    struct vg_json_iter inner;
+    bool is_metadata = place == TOP && !s->has_metadata && is_key(raw, VG_SLICE_LIT("metadata"));
+    if (place == METADATA || (!below && !is_metadata) || !vg_json_iter_down(it, &inner))
+        return put_whole(s, it, raw, below, depth, place);
+    s->has_metadata = s->has_metadata || is_metadata;
+    int r = put_members(s, &inner, below, depth + 1, is_metadata ? METADATA : ELSEWHERE);
+    return r < 0 ? r : vg_json_iter_up(it, &inner, r == 0);
+}
+
+/* 0: all of them were seen; 1: nothing more is wanted of the others. */
+static int put_members(struct sealing *s, struct vg_json_iter *it, uint32_t wanted, uint32_t depth,
+                       enum place place)
+{
+    struct vg_json_raw raw;
+    int r;
+    while ((r = vg_json_iter_key(it, &raw)) > 0) {
+        uint32_t below = fields_below(s, &raw, wanted, depth);
+        wanted &= ~below;
+        r = put_member(s, it, &raw, below, depth, place);
+        if (r < 0)
+            return r;
+        if (!wanted && place != METADATA && (place != TOP || s->has_metadata))
+            return 1;
+    }
+    return r;
+}
+
+static int put_all_members(struct sealing *s)
+{
+    uint32_t n = s->fields->n, all = n == 32 ? UINT32_MAX : (1u << n) - 1;
+    struct vg_json_iter it;
+    if (n > VG_OBJ_FIELDS_MAX ||
+        (s->fields->trigger >= n && s->fields->trigger != VG_OBJ_NO_TRIGGER))
+        return vg_fail(s->status, VIGIL_E_INVALID, "the kind's selectable fields are malformed");
+    int err = vg_json_iter_init(&it, s->value);
+    if (err == 0 && it.is_object)
+        err = put_members(s, &it, all, 0, TOP);
+    if (err >= 0 && !s->has_metadata)
+        return vg_fail(s->status, VIGIL_E_INVALID, "metadata is missing or not an object");
+    if (err >= 0 && s->name.n == 0)
+        return vg_fail(s->status, VIGIL_E_INVALID, "metadata.name is missing or empty");
+    return err < 0 ? err : 0;
+}
+
+/* ---- what is read where nothing stands ---- */
 
 static int put_missing(struct sealing *s)
 {
@@ -325,21 +366,6 @@ static void put_instead(struct sealing *s)
         if (other != VG_OBJ_NO_TRIGGER)
             s->field[i] = s->field[other];
     }
-}
-
-static int put_all_fields(struct sealing *s)
-{
-    uint32_t n = s->fields->n;
-    if (n > VG_OBJ_FIELDS_MAX ||
-        (s->fields->trigger >= n && s->fields->trigger != VG_OBJ_NO_TRIGGER))
-        return vg_fail(s->status, VIGIL_E_INVALID, "the kind's selectable fields are malformed");
-    uint32_t all = n == 32 ? UINT32_MAX : (1u << n) - 1;
-    int err = put_fields(s, s->value, all, 0);
-    if (err == 0)
-        err = put_missing(s);
-    if (err == 0)
-        put_instead(s);
-    return err;
 }
 
 /* ---- the header ---- */
@@ -392,9 +418,11 @@ int vg_obj_make_header(const struct vg_obj_fields *fields, struct vg_slice value
     if (value.n > VG_OBJ_VALUE_MAX)
         return vg_fail(reterr_status, VIGIL_E_TOO_LARGE, "the object has %zu bytes", value.n);
     sealing_init(&s, fields, value, reterr_status);
-    int err = put_metadata(&s);
+    int err = put_all_members(&s);
     if (err == 0)
-        err = put_all_fields(&s);
+        err = put_missing(&s);
+    if (err == 0)
+        put_instead(&s);
     if (err == 0)
         err = write_header(&s, layout, out);
     sealing_done(&s);

@@ -303,8 +303,29 @@ static int keep_empties(struct vg_arena *a, struct vg_json *v, const struct vg_j
     return err;
 }
 
+/* Inside of what differs most is as it was: found here once, in a copy of the level, it costs
+ * nothing any more where sets are made. */
+static int share_inside(struct vg_arena *a, struct vg_json *v, const struct vg_json *old)
+{
+    int err = 0;
+    VG_JSON_FOREACH_MEMBER (m, v) {
+        const struct vg_json *was = vg_json_get(old, vg_json_key(m));
+        struct vg_json copy;
+        if (!vg_json_is(was, VG_JSON_OBJECT) || m->value.type != VG_JSON_OBJECT ||
+            m->value.members == was->members)
+            continue;
+        err = vg_json_top_copy(a, &m->value, &copy);
+        if (err == 0)
+            err = vg_change_share(&copy, was);
+        if (err < 0)
+            break;
+        m->value = copy;
+    }
+    return err;
+}
+
 static int with_meta(struct vg_change *c, const struct vg_json *now, const struct vg_body *given,
-                     struct vg_json *ret)
+                     const struct vg_body *old, struct vg_json *ret)
 {
     struct vg_meta m = given->meta;
     struct vg_json meta = vg_json_object();
@@ -323,6 +344,8 @@ static int with_meta(struct vg_change *c, const struct vg_json *now, const struc
         err = vg_json_top_copy(&c->scratch, now, ret);
     if (err == 0)
         err = keep_empties(&c->scratch, ret, given->root, 1);
+    if (err == 0 && old)
+        err = share_inside(&c->scratch, ret, old->root);
     return err < 0 ? err : vg_json_object_set(&c->scratch, ret, VG_SLICE_LIT("metadata"), meta);
 }
 
@@ -345,7 +368,7 @@ int vg_change_manage(struct vg_change *c, const struct vg_json *now, const struc
     if (err == 0 && old && sub && sub->type == VG_SUB_SCALE)
         return vg_change_manage_scale(c, now, old->root, &m, &who, ret);
     if (err == 0)
-        err = with_meta(c, now, given, &wanted);
+        err = with_meta(c, now, given, old, &wanted);
     if (err < 0)
         return err;
     struct managing g = {.change = c,

@@ -103,11 +103,9 @@ const struct vg_rules_part *vg_change_part(const struct vg_change *c)
     return sub && sub->type == VG_SUB_PART ? vg_rules_part(rules_of(c), sub->name) : NULL;
 }
 
-/* Members that are as they were become the old ones, so that whoever compares again sees it at
- * once. */
-static int share_equals(struct vg_json *root, const struct vg_json *old)
+int vg_change_share(struct vg_json *v, const struct vg_json *old)
 {
-    VG_JSON_FOREACH_MEMBER (m, root) {
+    VG_JSON_FOREACH_MEMBER (m, v) {
         const struct vg_json *was = vg_json_get(old, vg_json_key(m));
         int same = was ? vg_json_equal(&m->value, was) : 0;
         if (same < 0)
@@ -195,7 +193,7 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
     if (err == 0 && part && part->is_alone)
         err = take_part(c, part, &own, old);
     if (err == 0 && old)
-        err = share_equals(&own, old);
+        err = vg_change_share(&own, old);
     if (err == 0)
         err = manage(c, &own, given, was, m);
     if (err == 0)
@@ -209,7 +207,7 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
     if (err == 0 && !old && rules && rules->sign)
         err = sign(c, rules, &own);
     if (err == 0 && old)
-        err = share_equals(&own, old);
+        err = vg_change_share(&own, old);
     if (err == 0)
         *root = own;
     return err;
@@ -260,7 +258,9 @@ void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struc
 
 int vg_change_load(struct vg_change *c, struct vg_body *ret_cur)
 {
-    struct vg_json_opts opts = {.scratch = &c->call->loop->scratch, .max_depth = VG_JSON_DEPTH_MAX};
+    struct vg_json_opts opts = {.on_dup = VG_JSON_DUP_NONE,
+                                .scratch = &c->call->loop->scratch,
+                                .max_depth = VG_JSON_DEPTH_MAX};
     struct vg_status why;
     int err = vg_json_parse(&c->scratch, vg_rec_value(c->cur), &opts, &ret_cur->root, &why);
     if (err == 0)

@@ -43,6 +43,9 @@ VG_CHECK int vg_stamp_uid(struct vg_change *c, struct vg_slice *ret);
 /* What they refuse; likewise. */
 void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struct vg_json *root,
                      const struct vg_json *old);
+/* Members of an object that are as they were become the old ones, so that whoever compares again
+ * sees it at once. 0, -ENOMEM. */
+VG_CHECK int vg_change_share(struct vg_json *v, const struct vg_json *old);
 /* An object whose members may be set, added and removed without touching v; it is of no source any
  * more, its members still are. -ENOMEM. */
 VG_CHECK int vg_json_top_copy(struct vg_arena *a, const struct vg_json *v, struct vg_json *ret);

@@ -94,11 +94,27 @@ static void check_twice(struct vg_field_errors *e, const struct vg_meta *m,
         vg_meta_check_update(e, m, old);
 }
 
+/* NULL: it is the old one (share_meta), or a copy of that node. */
+static struct vg_json *if_new(struct vg_json *v, const struct vg_json *old)
+{
+    return v && old && v->n == old->n && v->items == old->items ? NULL : v;
+}
+
+/* Metadata without what is as it was: that was checked when it was stored. */
+static struct vg_meta what_is_new(const struct vg_meta *m, const struct vg_meta *old)
+{
+    struct vg_meta next = *m;
+    next.labels = if_new(m->labels, old->labels);
+    next.annotations = if_new(m->annotations, old->annotations);
+    next.owners = if_new(m->owners, old->owners);
+    return next;
+}
+
 /* The checks of every update, then those of the kind: what both find is told twice, as there. */
 static enum vg_verdict check(struct vg_change *c, const struct vg_json *root,
-                             const struct vg_meta *m, const struct vg_body *cur)
+                             const struct vg_meta *all, const struct vg_body *cur)
 {
-    const struct vg_meta *old = &cur->meta;
+    const struct vg_meta *old = &cur->meta, next = what_is_new(all, old), *m = &next;
     struct vg_field_errors e = {.arena = &c->call->ask->arena};
     vg_meta_check(&e, m, c->kind, NULL, true);
     check_twice(&e, m, old);
@@ -140,6 +156,21 @@ static int merge(struct vg_change *c, const struct vg_body *next, const struct v
     if (err == 0 && (is_status || vg_kind_is(c->kind, VG_KIND_HAS_STATUS)))
         err = vg_stamp_last(a, ret_root, "status", status);
     return err;
+}
+
+static void share(struct vg_json **v, struct vg_json *was)
+{
+    if (*v && was && vg_json_equal(*v, was) == 1)
+        *v = was;
+}
+
+/* What is as it was becomes the old node, so that whoever compares again sees it at once. */
+static void share_meta(struct vg_meta *m, const struct vg_meta *old)
+{
+    share(&m->labels, old->labels);
+    share(&m->annotations, old->annotations);
+    share(&m->owners, old->owners);
+    share(&m->finalizers, old->finalizers);
 }
 
 static void keep_meta(struct vg_meta *m, const struct vg_meta *old)
@@ -246,17 +277,19 @@ enum vg_verdict vg_update_apply(struct vg_update *w, const struct vg_body *next,
                                 const struct vg_body *cur)
 {
     struct vg_change *c = &w->change;
-    struct vg_meta m = next->meta;
+    struct vg_body given = *next;
     struct vg_json root;
     if (vg_update_check_rev(c, next->meta.rev) < 0)
         return VG_CHANGE_FAIL;
+    share_meta(&given.meta, &cur->meta);
+    struct vg_meta m = given.meta;
     keep_meta(&m, &cur->meta);
     const struct vg_rules_part *part = vg_change_part(c);
     if (part && part->is_alone)
         keep_all_meta(&m, &cur->meta);
-    int err = merge(c, next, cur, &m, &root);
+    int err = merge(c, &given, cur, &m, &root);
     if (err == 0)
-        err = vg_change_prepare(c, &root, next, cur, &m);
+        err = vg_change_prepare(c, &root, &given, cur, &m);
     if (err < 0)
         return vg_change_refuse(c, err);
     enum vg_verdict verdict =

@@ -84,9 +84,22 @@ struct fields {
     const struct vg_json *v; /* NULL: none; fresh: those that are printed of nothing */
     uint32_t at;             /* next member of v, or next field of fresh */
     uint32_t index;          /* of the field at hand; type->n: no more */
+    bool is_foreign;         /* its keys are not the table's own */
     const struct vg_json *value;
     struct vg_json zero;
 };
+
+/* The field of a member: of what was arranged the keys are the table's own and in its order. */
+static const struct vg_schema_field *field_of(struct fields *f, const struct vg_json_member *m,
+                                              uint32_t from)
+{
+    const struct vg_schema_type *t = f->type;
+    for (uint32_t i = from; i < t->n && !f->is_foreign; i++)
+        if (t->fields[i].name == m->key)
+            return &t->fields[i];
+    f->is_foreign = true;
+    return vg_schema_field(t, vg_json_key(m));
+}
 
 static void next_fresh(struct fields *f)
 {
@@ -117,7 +130,7 @@ static void next_field(struct fields *f, bool is_first)
     f->index = f->type->n;
     while (f->v && f->at < f->v->n) {
         const struct vg_json_member *m = &f->v->members[f->at++];
-        const struct vg_schema_field *field = vg_schema_field(f->type, vg_json_key(m));
+        const struct vg_schema_field *field = field_of(f, m, is_first ? 0 : last + 1);
         uint32_t i = field ? (uint32_t)(field - f->type->fields) : 0;
         if (!field || (!is_first && i <= last))
             continue;

@@ -162,10 +162,15 @@ int vg_fields_combine(struct vg_arena *a, enum vg_fields_op op, const struct vg_
 
 /* ---- printing ---- */
 
-/* Most keys are ASCII with a quote here and there. */
+/* Names of fields are mostly as they are printed; keys of items are ASCII with a quote here and
+ * there. */
 static int print_key(struct vg_buf *out, struct vg_slice key)
 {
     int err = vg_buf_reserve(out, 2 * key.n + 3);
+    if (err == 0 && key.n && key.p[0] == 'f') {
+        err = vg_json_write_string(out, key, VG_JSON_ESCAPE_HTML);
+        return err < 0 ? err : vg_buf_append_byte(out, ':');
+    }
     if (err < 0)
         return err;
     char *p = out->p + out->n;

@@ -118,6 +118,7 @@ void vg_gate_loop_close(struct vg_gate_loop *l)
     vg_users_done(&l->users);
     vg_request_cache_done(&l->series);
     vg_tokens_unref(l->tokens);
+    vg_request_texts_done(l);
     vg_free(l);
 }
 

@@ -37,6 +37,8 @@ struct vg_gate_loop {
     struct vg_rng rng; /* of audit ids */
     struct vg_request_cache series;
     size_t n_requests;
+    struct vg_request_text *spare; /* for requests to come, linked by `next` */
+    unsigned n_spare;
     void (*idle)(void *arg);
     void *idle_arg;
 };
@@ -49,8 +51,11 @@ struct vg_request_text {
     struct vg_slice raw;
     uint64_t complete_ns;   /* the body was there */
     uint64_t first_byte_ns; /* the first byte of the answer left */
+    struct vg_request_text *next;
+    size_t cap; /* of bytes */
     char bytes[];
 };
+void vg_request_texts_done(struct vg_gate_loop *l);
 
 /* One request from head to close. Freed when the call is done and the exchange is closed. */
 struct vg_request {

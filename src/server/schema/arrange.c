@@ -172,7 +172,8 @@ static int arrange_field(const struct arranging *x, const struct vg_schema_field
 }
 
 /* The field of a member. Keys of what was decoded are the table's own, mostly in its order: so it
- * is looked for by its address from *at on, which then moves behind it. NULL: unknown. */
+ * is looked for by its address from *at on, which then moves behind it; where that fails, the
+ * others are probably foreign too, and *at becomes its end. NULL: unknown. */
 static const struct vg_schema_field *field_of(const struct vg_schema_type *type,
                                               const struct vg_json_member *m, unsigned *at)
 {
@@ -181,6 +182,7 @@ static const struct vg_schema_field *field_of(const struct vg_schema_type *type,
             *at = i + 1;
             return &type->fields[i];
         }
+    *at = type->n;
     return vg_schema_field(type, vg_json_key(m));
 }
 

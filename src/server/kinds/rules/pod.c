@@ -83,14 +83,21 @@ static void check_tokens(struct vg_check *c, const struct vg_at *spec)
     }
 }
 
-void vg_pod_check_all(struct vg_check *c, const struct vg_at *obj)
+void vg_pod_check_notes(struct vg_check *c, const struct vg_at *obj)
 {
     struct vg_at meta = vg_at(obj, "metadata"), annotations = vg_at(&meta, "annotations");
+    struct vg_at spec = vg_at(obj, "spec");
+    struct vg_pod p = pod_of(c, &spec);
+    vg_pod_check_annotations(&p, &annotations);
+}
+
+void vg_pod_check_all(struct vg_check *c, const struct vg_at *obj)
+{
+    struct vg_at meta = vg_at(obj, "metadata");
     struct vg_at spec = vg_at(obj, "spec"), regular = vg_at(&spec, "containers");
     struct vg_at init = vg_at(&spec, "initContainers");
     static const struct vg_json nameless = {.type = VG_JSON_OBJECT};
-    struct vg_pod p = pod_of(c, &spec);
-    vg_pod_check_annotations(&p, &annotations);
+    vg_pod_check_notes(c, obj);
     vg_check_pod_spec(c, &spec, meta.v ? meta.v : &nameless);
     check_tokens(c, &spec);
     vg_pod_check_blanks(c, &regular);

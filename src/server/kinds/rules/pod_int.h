@@ -80,6 +80,8 @@ void vg_pod_check_annotations(struct vg_pod *p, const struct vg_at *annotations)
 void vg_pod_check_annotated_profiles(struct vg_pod *p, const struct vg_json *annotations);
 /* pod.c: metadata and spec, at a create as at an update. */
 void vg_pod_check_all(struct vg_check *c, const struct vg_at *obj);
+/* Of these what concerns annotations. */
+void vg_pod_check_notes(struct vg_check *c, const struct vg_at *obj);
 /* pod_parts.c: writes of subresources. */
 int vg_pod_prepare_ephemeral(struct vg_arena *a, struct vg_json *obj, const struct vg_json *old);
 void vg_pod_check_ephemeral(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);

@@ -290,6 +290,11 @@ void vg_pod_check_update(struct vg_check *c, const struct vg_at *obj, const stru
     const struct vg_json *before = vg_json_get_str(old, "spec");
     const struct vg_json *gates = vg_json_get_str(before, "schedulingGates");
     bool is_gated = gates && gates->n;
+    if (spec.v && before && spec.v->n == before->n && spec.v->members == before->members) {
+        vg_pod_check_notes(c, obj); /* the spec is the old one, which was checked */
+        vg_pod_check_kept_annotations(c, obj, old);
+        return;
+    }
     vg_pod_check_all(c, obj);
     vg_pod_check_kept_annotations(c, obj, old);
     if (!spec.v || !before || !check_containers(c, &spec, before, "containers") ||
