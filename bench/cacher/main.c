@@ -3,12 +3,11 @@
  * a busy machine changes little. Beside each part stands what kube-apiserver's own numbers imply.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "part.h"
+#include "settings.h"
 
 static const char usage[] =
     "usage: bench_cacher [options]\n"
@@ -48,74 +47,6 @@ static void (*const runs[])(struct report *r) = {
     part_watcher,  part_tree,         part_list,   part_refill,
 };
 
-static size_t number_arg(const char *text, size_t max)
-{
-    char *end = NULL;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (errno || *end || end == text || n == 0 || n > max)
-        bench_die("'%s' is not a number from 1 to %zu", text, max);
-    return n;
-}
-
-static const char *part_arg(const char *text)
-{
-    for (size_t i = 0; i < VG_ARRAY_LEN(texts); i++)
-        if (strcmp(text, texts[i].name) == 0)
-            return texts[i].name;
-    bench_die("there is no part '%s'; see --help", text);
-}
-
-static void take_arg(struct settings *s, int letter)
-{
-    switch (letter) {
-    case 'd':
-        s->dir = optarg;
-        break;
-    case 'q':
-        s->quick = true;
-        break;
-    case 'c':
-        s->check = true;
-        break;
-    case 'j':
-        s->json = optarg;
-        break;
-    case 'o':
-        s->only = part_arg(optarg);
-        break;
-    case 'r':
-        s->rounds = number_arg(optarg, ROUNDS_MAX);
-        break;
-    case 'h':
-        fputs(usage, stdout);
-        exit(0);
-    default:
-        fputs(usage, stderr);
-        exit(2);
-    }
-}
-
-static void parse_args(struct settings *s, int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"dir", required_argument, NULL, 'd'},  {"quick", no_argument, NULL, 'q'},
-        {"check", no_argument, NULL, 'c'},      {"json", required_argument, NULL, 'j'},
-        {"only", required_argument, NULL, 'o'}, {"rounds", required_argument, NULL, 'r'},
-        {"help", no_argument, NULL, 'h'},       {0},
-    };
-    for (int c = getopt_long(argc, argv, "", options, NULL); c != -1;
-         c = getopt_long(argc, argv, "", options, NULL))
-        take_arg(s, c);
-    if (optind < argc)
-        bench_die("'%s' is not understood; see --help", argv[optind]);
-    struct stat st;
-    if (!s->dir)
-        s->dir = stat("build", &st) == 0 && S_ISDIR(st.st_mode) ? "build" : ".";
-    if (!s->rounds)
-        s->rounds = s->quick ? 3 : 5;
-}
-
 static void run_part(struct report *r, void *arg)
 {
     (void)arg;
@@ -154,7 +85,7 @@ static void save_json(const struct report *r)
 int main(int argc, char **argv)
 {
     struct report *r = part_shared_report();
-    parse_args(&r->settings, argc, argv);
+    settings_read(&r->settings, argc, argv, usage, texts, VG_ARRAY_LEN(texts), NULL, 0);
     bench_catch_signals();
     r->settings.dir = bench_scratch(r->settings.dir);
     printf(

@@ -2,16 +2,15 @@
  * informer and, in the same run and in turn, with client-go's. vigild is a process of its own, and
  * so is each follower. client-go's program is built from bench/client/go when there is Go. */
 #include <errno.h>
-#include <getopt.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "rows.h"
+#include "settings.h"
 
 static const char usage[] =
     "usage: bench_client [options]\n"
@@ -31,65 +30,6 @@ static const struct part_text texts[] = {
 };
 
 static const char *vigild = "build/vigild", *go_dir = "bench/client/go";
-
-static void take_arg(struct settings *s, int letter)
-{
-    switch (letter) {
-    case 'v':
-        vigild = optarg;
-        break;
-    case 'g':
-        go_dir = optarg;
-        break;
-    case 'd':
-        s->dir = optarg;
-        break;
-    case 'q':
-        s->quick = true;
-        break;
-    case 'c':
-        s->check = true;
-        break;
-    case 'j':
-        s->json = optarg;
-        break;
-    case 'o':
-        s->only = optarg;
-        break;
-    case 'r':
-        s->rounds = strtoul(optarg, NULL, 10);
-        if (s->rounds == 0 || s->rounds > ROUNDS_MAX)
-            bench_die("'%s' is not a number from 1 to %d", optarg, ROUNDS_MAX);
-        break;
-    case 'h':
-        fputs(usage, stdout);
-        exit(0);
-    default:
-        fputs(usage, stderr);
-        exit(2);
-    }
-}
-
-static void parse_args(struct settings *s, int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"vigild", required_argument, NULL, 'v'}, {"go", required_argument, NULL, 'g'},
-        {"dir", required_argument, NULL, 'd'},    {"quick", no_argument, NULL, 'q'},
-        {"check", no_argument, NULL, 'c'},        {"json", required_argument, NULL, 'j'},
-        {"only", required_argument, NULL, 'o'},   {"rounds", required_argument, NULL, 'r'},
-        {"help", no_argument, NULL, 'h'},         {0},
-    };
-    for (int c = getopt_long(argc, argv, "", options, NULL); c != -1;
-         c = getopt_long(argc, argv, "", options, NULL))
-        take_arg(s, c);
-    if (optind < argc)
-        bench_die("'%s' is not understood; see --help", argv[optind]);
-    struct stat st;
-    if (!s->dir)
-        s->dir = stat("build", &st) == 0 && S_ISDIR(st.st_mode) ? "build" : ".";
-    if (!s->rounds)
-        s->rounds = s->quick ? 3 : 5;
-}
 
 /* client-go's side, built now; NULL, having said why, when that cannot be. */
 static const char *build_go(const char *dir)
@@ -173,7 +113,9 @@ int main(int argc, char **argv)
 {
     static struct report report;
     struct report *r = &report;
-    parse_args(&r->settings, argc, argv);
+    const struct settings_text more[] = {{"vigild", &vigild}, {"go", &go_dir}};
+    settings_read(&r->settings, argc, argv, usage, texts, VG_ARRAY_LEN(texts), more,
+                  VG_ARRAY_LEN(more));
     bench_catch_signals();
     signal(SIGPIPE, SIG_IGN);
     r->settings.dir = bench_scratch(r->settings.dir);

@@ -2,13 +2,12 @@
  * processor time and memory are read from /proc; clients and floors run in this one. Beside each
  * part stands what kube-apiserver 1.36.4 with etcd was measured at on a machine of two cores. */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "rows.h"
+#include "settings.h"
 
 static const char usage[] =
     "usage: bench_server [options]\n"
@@ -46,65 +45,6 @@ static void (*const runs[])(const struct bench *b) = {
 
 static const char *vigild = "build/vigild", *kube;
 
-static void take_arg(struct settings *s, int letter)
-{
-    switch (letter) {
-    case 'v':
-        vigild = optarg;
-        break;
-    case 'k':
-        kube = optarg;
-        break;
-    case 'd':
-        s->dir = optarg;
-        break;
-    case 'q':
-        s->quick = true;
-        break;
-    case 'c':
-        s->check = true;
-        break;
-    case 'j':
-        s->json = optarg;
-        break;
-    case 'o':
-        s->only = optarg;
-        break;
-    case 'r':
-        s->rounds = strtoul(optarg, NULL, 10);
-        if (s->rounds == 0 || s->rounds > ROUNDS_MAX)
-            bench_die("'%s' is not a number from 1 to %d", optarg, ROUNDS_MAX);
-        break;
-    case 'h':
-        fputs(usage, stdout);
-        exit(0);
-    default:
-        fputs(usage, stderr);
-        exit(2);
-    }
-}
-
-static void parse_args(struct settings *s, int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"vigild", required_argument, NULL, 'v'}, {"kube", required_argument, NULL, 'k'},
-        {"dir", required_argument, NULL, 'd'},    {"quick", no_argument, NULL, 'q'},
-        {"check", no_argument, NULL, 'c'},        {"json", required_argument, NULL, 'j'},
-        {"only", required_argument, NULL, 'o'},   {"rounds", required_argument, NULL, 'r'},
-        {"help", no_argument, NULL, 'h'},         {0},
-    };
-    for (int c = getopt_long(argc, argv, "", options, NULL); c != -1;
-         c = getopt_long(argc, argv, "", options, NULL))
-        take_arg(s, c);
-    if (optind < argc)
-        bench_die("'%s' is not understood; see --help", argv[optind]);
-    struct stat st;
-    if (!s->dir)
-        s->dir = stat("build", &st) == 0 && S_ISDIR(st.st_mode) ? "build" : ".";
-    if (!s->rounds)
-        s->rounds = s->quick ? 3 : 5;
-}
-
 static void raise_files(void)
 {
     struct rlimit l;
@@ -138,7 +78,9 @@ int main(int argc, char **argv)
 {
     static struct report report;
     struct report *r = &report;
-    parse_args(&r->settings, argc, argv);
+    const struct settings_text more[] = {{"vigild", &vigild}, {"kube", &kube}};
+    settings_read(&r->settings, argc, argv, usage, texts, VG_ARRAY_LEN(texts), more,
+                  VG_ARRAY_LEN(more));
     bench_catch_signals();
     signal(SIGPIPE, SIG_IGN);
     raise_files();
