@@ -154,11 +154,11 @@ void crowd_mark(struct crowd *c)
         atomic_store(&c->readers[i].first_ns, 0);
 }
 
-void crowd_first_arrivals(const struct crowd *c, uint64_t since_ns, struct bench_hist *into)
+void crowd_first_arrivals(const struct crowd *c, uint64_t since_ns, struct vg_hist *into)
 {
     for (size_t i = 0; i < c->n; i++) {
         uint64_t at = atomic_load(&c->readers[i].first_ns);
         if (at)
-            bench_hist_add(into, at > since_ns ? at - since_ns : 0);
+            vg_hist_add(into, at > since_ns ? at - since_ns : 0);
     }
 }

@@ -24,6 +24,6 @@ void crowd_await_quiet(const struct crowd *c, uint64_t ms);
 /* From now on the time of each socket's first bytes is kept; *into gets how long after `since_ns`
  * they came, 0 when before. */
 void crowd_mark(struct crowd *c);
-void crowd_first_arrivals(const struct crowd *c, uint64_t since_ns, struct bench_hist *into);
+void crowd_first_arrivals(const struct crowd *c, uint64_t since_ns, struct vg_hist *into);
 
 #endif

@@ -53,7 +53,7 @@ void node_latency_ms(const struct bench *b, const struct server *s, enum carrier
 {
     unsigned events = b->quick ? 20 : 100;
     struct crowd *crowd = crowd_of_watches(s, carrier, ALL_WATCH, WATCHERS, 10);
-    struct bench_hist *h = bench_alloc(1, sizeof *h);
+    struct vg_hist *h = bench_alloc(1, sizeof *h);
     struct client c;
     struct vg_buf scratch;
     vg_buf_init(&scratch, 0);

@@ -2,7 +2,6 @@
 #include "server.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "measure.h"
+#include "procs.h"
 
 #define READY_MS 60000
 
@@ -155,30 +155,12 @@ void server_kill(struct server *s)
     end_with(s, SIGKILL);
 }
 
-static uint64_t thread_ns(const char *dir, const char *tid)
-{
-    char path[400], line[128];
-    snprintf(path, sizeof path, "%s/%s/schedstat", dir, tid);
-    FILE *f = fopen(path, "r");
-    uint64_t ns = f && fgets(line, sizeof line, f) ? strtoull(line, NULL, 10) : 0;
-    if (f)
-        fclose(f);
-    return ns;
-}
-
 static uint64_t process_ns(pid_t pid)
 {
-    char dir[64];
-    snprintf(dir, sizeof dir, "/proc/%d/task", (int)pid);
-    DIR *d = opendir(dir);
-    if (!d)
+    struct vg_bench_usage u = {0};
+    if (!vg_bench_proc_add_cpu(pid, &u))
         bench_die("the server is gone");
-    uint64_t sum = 0;
-    for (struct dirent *e; (e = readdir(d));)
-        if (e->d_name[0] != '.')
-            sum += thread_ns(dir, e->d_name);
-    closedir(d);
-    return sum;
+    return u.cpu_ns;
 }
 
 uint64_t server_cpu_ns(const struct server *s)
@@ -198,15 +180,8 @@ uint64_t server_store_cpu_ns(const struct server *s)
 
 uint64_t server_anonymous_bytes(const struct server *s)
 {
-    char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)s->pid);
-    FILE *f = fopen(path, "r");
-    if (!f)
+    struct vg_bench_usage u = {0};
+    if (!vg_bench_proc_add_memory(s->pid, &u))
         bench_die("vigild is gone");
-    uint64_t kib = 0;
-    while (fgets(line, sizeof line, f))
-        if (strncmp(line, "Anonymous:", 10) == 0)
-            kib = strtoull(line + 10, NULL, 10);
-    fclose(f);
-    return kib * 1024;
+    return u.anonymous_bytes;
 }

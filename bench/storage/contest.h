@@ -33,7 +33,7 @@ struct bench_slice {
     uint64_t checkpoints;
     uint64_t refused;      /* as busy, and sent again */
     uint64_t total_writes; /* the ones after the time was up included: what commits counts */
-    struct bench_hist latency;
+    struct vg_hist latency;
     uint32_t quarters[BENCH_QUARTERS_MAX]; /* writes in each quarter of a second */
 };
 

@@ -78,7 +78,7 @@ void floor_row_slice(struct floor_row *row, const struct bench_plan *plan,
     while (now - begin.wall_ns < plan->ns && !bench_interrupted()) {
         put_group(row, bytes + (size_t)(ret_slice->commits * 4093) % GROUPS_BYTES, n);
         now = bench_now_ns();
-        bench_hist_add(&ret_slice->latency, now - last);
+        vg_hist_add(&ret_slice->latency, now - last);
         last = now;
         ret_slice->commits++;
     }

@@ -116,50 +116,6 @@ uint64_t bench_written(void)
     return bytes;
 }
 
-/* Below 32 a bucket is a value; above, the highest set bit chooses a run of 32 buckets and the five
- * bits after it the place in the run. */
-static size_t bucket_of(uint64_t ns)
-{
-    if (ns < 32)
-        return (size_t)ns;
-    unsigned top = 63u - (unsigned)__builtin_clzll(ns);
-    return (size_t)(top - 4) * 32 + (size_t)((ns >> (top - 5)) & 31);
-}
-
-static double bucket_middle(size_t bucket)
-{
-    if (bucket < 32)
-        return (double)bucket;
-    unsigned shift = (unsigned)(bucket / 32 - 1);
-    return ((double)(32 + bucket % 32) + 0.5) * (double)(UINT64_C(1) << shift);
-}
-
-void bench_hist_add(struct bench_hist *h, uint64_t ns)
-{
-    h->buckets[bucket_of(ns)]++;
-    h->count++;
-    h->max = VG_MAX(h->max, ns);
-}
-
-void bench_hist_merge(struct bench_hist *into, const struct bench_hist *from)
-{
-    for (size_t i = 0; i < BENCH_HIST_BUCKETS; i++)
-        into->buckets[i] += from->buckets[i];
-    into->count += from->count;
-    into->max = VG_MAX(into->max, from->max);
-}
-
-double bench_hist_us(const struct bench_hist *h, double quantile)
-{
-    uint64_t rank = (uint64_t)(quantile * (double)h->count), seen = 0;
-    for (size_t i = 0; i < BENCH_HIST_BUCKETS; i++) {
-        seen += h->buckets[i];
-        if (seen > rank)
-            return VG_MIN(bucket_middle(i), (double)h->max) / 1e3;
-    }
-    return (double)h->max / 1e3;
-}
-
 static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

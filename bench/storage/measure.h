@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/macros.h"
+#include "base/hist.h"
 
 /* Print and exit 1; the scratch directory is removed on the way out. A bench has no caller that
  * could do better. */
@@ -37,15 +37,10 @@ void bench_usage_now(struct bench_usage *ret_usage);
  * write_bytes, which counts a whole folio of up to 2 MiB for a page written inside it. */
 uint64_t bench_written(void);
 
-/* Latencies in nanoseconds: 32 buckets to the doubling, so a quantile is right to 3 percent. */
-#define BENCH_HIST_BUCKETS (60 * 32)
-struct bench_hist {
-    uint64_t count, max;
-    uint32_t buckets[BENCH_HIST_BUCKETS];
-};
-void bench_hist_add(struct bench_hist *h, uint64_t ns);
-void bench_hist_merge(struct bench_hist *into, const struct bench_hist *from);
-double bench_hist_us(const struct bench_hist *h, double quantile);
+static inline double bench_hist_us(const struct vg_hist *h, double quantile)
+{
+    return vg_hist_ns(h, quantile) / 1e3;
+}
 
 /* Of the values of several rounds. */
 struct bench_spread {

@@ -55,7 +55,7 @@ static void add_slice(struct bench_side *side, size_t round, const struct bench_
     sum->checkpoints += s->checkpoints;
     sum->refused += s->refused;
     sum->total_writes += s->total_writes;
-    bench_hist_merge(&sum->latency, &s->latency);
+    vg_hist_merge(&sum->latency, &s->latency);
 }
 
 static void say(const struct contest *c, const char *who, size_t round)

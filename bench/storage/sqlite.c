@@ -143,7 +143,7 @@ struct worker {
     struct wl_writer *writers;
     uint32_t n_writers;
     uint64_t ns, writes, end_ns;
-    struct bench_hist latency;
+    struct vg_hist latency;
 };
 
 static void *work(void *arg)
@@ -164,7 +164,7 @@ static void *work(void *arg)
         if (rev == 0)
             break;
         wl_done(&w->writers[at], &op, rev);
-        bench_hist_add(&w->latency, now - sent[at]);
+        vg_hist_add(&w->latency, now - sent[at]);
         sent[at] = now;
         w->writes++;
         at = at + 1 < w->n_writers ? at + 1 : 0;
@@ -204,7 +204,7 @@ static void gather(struct worker *workers, uint32_t n, const struct workload *lo
 {
     for (uint32_t i = 0; i < n; i++) {
         slice->writes += workers[i].writes;
-        bench_hist_merge(&slice->latency, &workers[i].latency);
+        vg_hist_merge(&slice->latency, &workers[i].latency);
     }
     slice->commits = slice->syncs = slice->total_writes = slice->writes;
     slice->user_bytes = (double)(slice->writes * workload_bytes(load));

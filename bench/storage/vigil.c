@@ -120,7 +120,7 @@ static void count_answer(struct run *run, const struct writer *w)
     uint64_t quarter = (run->now_ns - run->begin_ns) / (250 * VG_NS_PER_MS);
     slice->writes++;
     slice->quarters[VG_MIN(quarter, (uint64_t)BENCH_QUARTERS_MAX - 1)]++;
-    bench_hist_add(&slice->latency, run->now_ns - w->sent_ns);
+    vg_hist_add(&slice->latency, run->now_ns - w->sent_ns);
 }
 
 static void on_done(struct vg_store_req *req)

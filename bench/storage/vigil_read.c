@@ -28,7 +28,7 @@ struct reading {
     uint64_t answers, objects, bytes;
     uint32_t under_way;
     bool idle;
-    struct bench_hist latency;
+    struct vg_hist latency;
 };
 
 static void pick_key(struct reader *r)
@@ -92,7 +92,7 @@ static void count_read(struct reading *run, const struct reader *r, uint64_t now
     run->objects += r->range.n_recs;
     for (size_t i = 0; i < r->range.n_recs; i++)
         run->bytes += vg_rec_header(r->range.recs[i]).n + vg_rec_value(r->range.recs[i]).n;
-    bench_hist_add(&run->latency, now - r->sent_ns);
+    vg_hist_add(&run->latency, now - r->sent_ns);
 }
 
 static void on_read(struct vg_store_req *req)

@@ -38,7 +38,7 @@ struct vg_bench_crowd {
     bool is_running, has_failed /* memory */;
     pthread_t thread;
     uint64_t thread_cpu_ns;
-    struct vg_bench_hist latency;
+    struct vg_hist latency;
     _Atomic bool must_end;
     _Atomic uint64_t marks, bytes, measure_from;
     _Atomic uint32_t ended;
@@ -69,7 +69,7 @@ static void on_event(void *arg, const struct vg_bench_event *e)
         return;
     }
     if (e->number >= atomic_load_explicit(&c->measure_from, memory_order_relaxed))
-        vg_bench_hist_add(&c->latency, c->now_ns > e->sent_ns ? c->now_ns - e->sent_ns : 0);
+        vg_hist_add(&c->latency, c->now_ns > e->sent_ns ? c->now_ns - e->sent_ns : 0);
     atomic_store_explicit(&w->last_ns, c->now_ns, memory_order_relaxed);
     atomic_store_explicit(&c->marks, atomic_load_explicit(&c->marks, memory_order_relaxed) + 1,
                           memory_order_release);
@@ -308,15 +308,15 @@ void vg_bench_crowd_measure_from(struct vg_bench_crowd *c, uint64_t number)
 }
 
 void vg_bench_crowd_arrivals(const struct vg_bench_crowd *c, uint64_t since_ns,
-                             struct vg_bench_hist *into)
+                             struct vg_hist *into)
 {
     for (uint32_t i = 0; i < healthy(c); i++) {
         uint64_t at = atomic_load_explicit(&c->watchers[i].last_ns, memory_order_relaxed);
-        vg_bench_hist_add(into, at > since_ns ? at - since_ns : 0);
+        vg_hist_add(into, at > since_ns ? at - since_ns : 0);
     }
 }
 
-const struct vg_bench_hist *vg_bench_crowd_latency(const struct vg_bench_crowd *c)
+const struct vg_hist *vg_bench_crowd_latency(const struct vg_bench_crowd *c)
 {
     return &c->latency;
 }

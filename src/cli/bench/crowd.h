@@ -7,9 +7,9 @@
 #ifndef VG_CLI_BENCH_CROWD_H
 #define VG_CLI_BENCH_CROWD_H
 
+#include "base/hist.h"
 #include "bits.h"
 #include "conn.h"
-#include "hist.h"
 
 struct vg_bench_crowd;
 
@@ -46,11 +46,11 @@ bool vg_bench_crowd_await(const struct vg_bench_crowd *c, uint64_t marks, uint64
 void vg_bench_crowd_measure_from(struct vg_bench_crowd *c, uint64_t number);
 /* For each watcher when its last mark came: how long after since_ns, 0 when before. */
 void vg_bench_crowd_arrivals(const struct vg_bench_crowd *c, uint64_t since_ns,
-                             struct vg_bench_hist *into);
+                             struct vg_hist *into);
 
 /* ---- when it is stopped ---- */
 
-const struct vg_bench_hist *vg_bench_crowd_latency(const struct vg_bench_crowd *c);
+const struct vg_hist *vg_bench_crowd_latency(const struct vg_bench_crowd *c);
 uint64_t vg_bench_crowd_cpu_ns(const struct vg_bench_crowd *c); /* of its thread, so far */
 
 struct vg_bench_verdict {

@@ -4,8 +4,8 @@
 #ifndef VG_CLI_BENCH_INFORMERS_H
 #define VG_CLI_BENCH_INFORMERS_H
 
+#include "base/hist.h"
 #include "conn.h"
-#include "hist.h"
 
 struct vg_bench_informers;
 

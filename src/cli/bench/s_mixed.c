@@ -288,13 +288,13 @@ static int run_jobs(struct mixed *m, struct job *jobs)
     return 0;
 }
 
-static void put_part(struct vg_bench_result *r, const char *name, const struct vg_bench_hist *h)
+static void put_part(struct vg_bench_result *r, const char *name, const struct vg_hist *h)
 {
     char text[VG_BENCH_NAME_MAX];
     snprintf(text, sizeof text, "%s_p50_ms", name);
-    vg_bench_metric(r, text, vg_bench_hist_ms(h, 0.5));
+    vg_bench_metric(r, text, vg_hist_ns(h, 0.5) / 1e6);
     snprintf(text, sizeof text, "%s_p99_ms", name);
-    vg_bench_metric(r, text, vg_bench_hist_ms(h, 0.99));
+    vg_bench_metric(r, text, vg_hist_ns(h, 0.99) / 1e6);
 }
 
 static void put_jobs(struct vg_bench_result *r, const struct job *jobs)

@@ -26,14 +26,13 @@ static int write_and_await(struct vg_bench_stage *s, struct vg_bench_crowd *c, u
     return r < 0 ? r : await(s, c, watchers);
 }
 
-static void put_quantiles(struct vg_bench_result *r, const char *prefix,
-                          const struct vg_bench_hist *h)
+static void put_quantiles(struct vg_bench_result *r, const char *prefix, const struct vg_hist *h)
 {
     char name[VG_BENCH_NAME_MAX];
     snprintf(name, sizeof name, "%sp50_ms", prefix);
-    vg_bench_metric(r, name, vg_bench_hist_ms(h, 0.5));
+    vg_bench_metric(r, name, vg_hist_ns(h, 0.5) / 1e6);
     snprintf(name, sizeof name, "%sp99_ms", prefix);
-    vg_bench_metric(r, name, vg_bench_hist_ms(h, 0.99));
+    vg_bench_metric(r, name, vg_hist_ns(h, 0.99) / 1e6);
 }
 
 /* ---- changes one after the other, each awaited by all ---- */
@@ -46,7 +45,7 @@ struct paced {
     bool is_waiting; /* the last one has not been seen by all */
     struct vg_bench_meter meter;
     uint64_t marks, bytes; /* when measuring began */
-    struct vg_bench_hist after_ack;
+    struct vg_hist after_ack;
 };
 
 static void begin_measuring(struct vg_bench_stage *s, struct paced *p)

@@ -57,7 +57,7 @@ static void count(struct writers *w, struct client *c, int status, uint64_t now)
 {
     if (status >= 200 && status < 300) {
         w->result->answers++;
-        vg_bench_hist_add(&w->result->latency, now - c->sent_ns);
+        vg_hist_add(&w->result->latency, now - c->sent_ns);
     } else {
         w->result->refused++;
         if (!w->result->refusal[0])

@@ -4,8 +4,8 @@
 #ifndef VG_CLI_BENCH_WRITERS_H
 #define VG_CLI_BENCH_WRITERS_H
 
+#include "base/hist.h"
 #include "conn.h"
-#include "hist.h"
 
 /* What a request is made of; the buffers are reused. */
 struct vg_bench_request {
@@ -44,7 +44,7 @@ struct vg_bench_writers_result {
     uint64_t throttled; /* 429, sent again */
     uint64_t late;      /* with a rate: begun more than 10 ms after their time */
     uint64_t took_ns;
-    struct vg_bench_hist latency;       /* of the 2xx: from sending to the end of the answer */
+    struct vg_hist latency;             /* of the 2xx: from sending to the end of the answer */
     char refusal[VG_BENCH_REFUSAL_MAX]; /* what the first one said */
 };
 

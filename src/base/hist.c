@@ -19,28 +19,28 @@ static double bucket_middle(size_t bucket)
     return ((double)(32 + bucket % 32) + 0.5) * (double)(UINT64_C(1) << shift);
 }
 
-void vg_bench_hist_add(struct vg_bench_hist *h, uint64_t ns)
+void vg_hist_add(struct vg_hist *h, uint64_t ns)
 {
     h->buckets[bucket_of(ns)]++;
     h->count++;
     h->max = VG_MAX(h->max, ns);
 }
 
-void vg_bench_hist_merge(struct vg_bench_hist *into, const struct vg_bench_hist *from)
+void vg_hist_merge(struct vg_hist *into, const struct vg_hist *from)
 {
-    for (size_t i = 0; i < VG_BENCH_HIST_BUCKETS; i++)
+    for (size_t i = 0; i < VG_HIST_BUCKETS; i++)
         into->buckets[i] += from->buckets[i];
     into->count += from->count;
     into->max = VG_MAX(into->max, from->max);
 }
 
-double vg_bench_hist_ms(const struct vg_bench_hist *h, double quantile)
+double vg_hist_ns(const struct vg_hist *h, double quantile)
 {
     uint64_t rank = (uint64_t)(quantile * (double)h->count), seen = 0;
-    for (size_t i = 0; i < VG_BENCH_HIST_BUCKETS; i++) {
+    for (size_t i = 0; i < VG_HIST_BUCKETS; i++) {
         seen += h->buckets[i];
         if (seen > rank)
-            return VG_MIN(bucket_middle(i), (double)h->max) / 1e6;
+            return VG_MIN(bucket_middle(i), (double)h->max);
     }
-    return (double)h->max / 1e6;
+    return (double)h->max;
 }
