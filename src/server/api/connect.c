@@ -203,24 +203,18 @@ static void answer_node_proxy(struct connection *w, const struct vg_json *node)
 /* name, name:port, scheme:name:port. False: something else. */
 static bool split_name(struct vg_slice id, struct vg_slice *ret_name, struct vg_slice *ret_port)
 {
-    struct vg_slice parts[3];
-    size_t n = 0;
-    for (struct vg_slice rest = id; n < 3; n++) {
-        const char *colon = rest.n ? memchr(rest.p, ':', rest.n) : NULL;
-        size_t len = colon ? (size_t)(colon - rest.p) : rest.n;
-        parts[n] = vg_slice(rest.p, len);
-        if (!colon)
-            break;
-        if (n == 2)
-            return false;
-        rest = vg_slice(colon + 1, rest.n - len - 1);
-    }
-    bool has_scheme = n == 2;
-    *ret_name = parts[has_scheme];
-    *ret_port = n ? parts[n] : VG_SLICE_LIT("");
-    bool is_scheme = !has_scheme || parts[0].n == 0 ||
-                     vg_slice_eq(parts[0], VG_SLICE_LIT("http")) ||
-                     vg_slice_eq(parts[0], VG_SLICE_LIT("https"));
+    size_t colons = 0;
+    for (size_t i = 0; i < id.n; i++)
+        colons += id.p[i] == ':';
+    struct vg_slice rest = id, scheme = VG_SLICE_LIT("");
+    if (colons > 2)
+        return false;
+    if (colons == 2)
+        scheme = vg_cut(&rest, ':');
+    *ret_name = vg_cut(&rest, ':');
+    *ret_port = rest; /* empty when there is none */
+    bool is_scheme = scheme.n == 0 || vg_slice_eq(scheme, VG_SLICE_LIT("http")) ||
+                     vg_slice_eq(scheme, VG_SLICE_LIT("https"));
     return is_scheme && ret_name->n;
 }
 

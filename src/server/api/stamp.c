@@ -200,7 +200,7 @@ int vg_change_prepare(struct vg_change *c, struct vg_json *root, const struct vg
         err = vg_admission_set(c, &own, given, was, m);
     if (err == 0 && part && part->is_alone)
         prepare = vg_prepare_meta;
-    if (err == 0 && prepare && rules->ignores_meta)
+    if (err == 0 && prepare && rules && rules->ignores_meta)
         err = prepare(&c->scratch, &own, old);
     else if (err == 0 && prepare)
         err = prepare_with_meta(&c->scratch, prepare, &own, old, m);

@@ -6,49 +6,26 @@
  * looks: a token that was given out is good at once. */
 #include <errno.h>
 
-#include "base/uuid.h"
-#include "look.h"
-#include "server/jwt/issuer.h"
 #include "server/kinds/types.h"
 #include "server/schema/decode.h"
 #include "stamp.h"
 #include "status_int.h"
-#include "json/write.h"
+#include "token_int.h"
 
-#define GROUP "authentication.k8s.io"
-#define KIND "TokenRequest"
-/* What kubelets ask for; such tokens live for a year, and are told of when they are used later than
- * was asked for: clients that read a token once had no time to learn. */
-#define WARNED_S 3607
-#define EXTENDED_S (365 * 24 * 3600)
 #define LEAST_S 600
 
-struct token_request {
-    struct vg_look look; /* first */
-    struct vg_body body;
-    struct vg_kind kind; /* of the body, for who records its owners */
-    struct vg_json *managed, *spec;
-    struct vg_jwt_claims claims;
-    struct vg_slice account; /* its name */
-    int64_t asked_s, now_s;
-    vg_rev newest; /* of what was looked at */
-    bool is_of_pod;
-    bool is_waiting;
-    struct vg_cache_wait wait;
-};
-
-static struct vg_arena *arena(struct token_request *w)
+static struct vg_arena *arena(struct vg_token_request *w)
 {
     return &w->look.call->ask->arena;
 }
 
-static void refuse(struct token_request *w, const struct vg_api_status *status)
+static void refuse(struct vg_token_request *w, const struct vg_api_status *status)
 {
     vg_look_release(&w->look);
     vg_respond_status(w->look.call, status);
 }
 
-static void fail(struct token_request *w, int err)
+static void fail(struct vg_token_request *w, int err)
 {
     struct vg_api_status status;
     vg_status_from_err(arena(w), &status, err, vg_err_text(err));
@@ -57,112 +34,16 @@ static void fail(struct token_request *w, int err)
 
 /* ---- the answer ---- */
 
-static int put_text(struct token_request *w, struct vg_json *object, const char *name,
-                    struct vg_slice text)
-{
-    return vg_json_object_add(arena(w), object, vg_slice_str(name), vg_json_string_ref(text));
-}
-
-static int make_metadata(struct token_request *w, struct vg_json *ret)
-{
-    struct vg_meta m = w->body.meta;
-    char text[VG_TIME_TEXT_MAX];
-    size_t n = vg_time_format(w->now_s * 1000, text);
-    m.name = w->account;
-    m.ns = w->claims.ns;
-    m.uid = w->claims.account.uid;
-    m.managed = NULL;
-    int err = vg_arena_keep(arena(w), vg_slice(text, n), &m.created);
-    if (err == 0)
-        err = vg_meta_write(arena(w), &m, ret);
-    if (err == 0 && w->managed)
-        err = vg_json_object_set(arena(w), ret, VG_SLICE_LIT("managedFields"), *w->managed);
-    return err;
-}
-
-static int make_status(struct token_request *w, struct vg_slice token, struct vg_json *ret)
-{
-    char text[VG_TIME_TEXT_MAX];
-    struct vg_slice expires;
-    size_t n = vg_time_format((w->now_s + w->asked_s) * 1000, text);
-    int err = vg_arena_keep(arena(w), vg_slice(text, n), &expires);
-    *ret = vg_json_object();
-    if (err == 0)
-        err = put_text(w, ret, "token", token);
-    return err < 0 ? err : put_text(w, ret, "expirationTimestamp", expires);
-}
-
-static int write_answer(struct token_request *w, struct vg_slice token, struct vg_buf *out)
-{
-    struct vg_json root = vg_json_object(), metadata, status, arranged;
-    int err = put_text(w, &root, "kind", VG_SLICE_LIT(KIND));
-    if (err == 0)
-        err = put_text(w, &root, "apiVersion", VG_SLICE_LIT(GROUP "/v1"));
-    if (err == 0)
-        err = make_metadata(w, &metadata);
-    if (err == 0)
-        err = vg_json_object_add(arena(w), &root, VG_SLICE_LIT("metadata"), metadata);
-    if (err == 0)
-        err = vg_json_object_add(arena(w), &root, VG_SLICE_LIT("spec"), *w->spec);
-    if (err == 0)
-        err = make_status(w, token, &status);
-    if (err == 0)
-        err = vg_json_object_add(arena(w), &root, VG_SLICE_LIT("status"), status);
-    if (err == 0)
-        err = vg_schema_arrange(arena(w), w->kind.type, &root, &arranged);
-    return err < 0 ? err : vg_json_write(out, &arranged, VG_JSON_ESCAPE_HTML);
-}
-
-/* ---- signing ---- */
-
-/* Are all of these names of this server? */
-static bool is_for_us(const struct vg_issuer *issuer, const struct vg_jwt_claims *c)
-{
-    for (size_t i = 0; i < c->n_audiences; i++) {
-        bool is_ours = false;
-        for (size_t k = 0; k < issuer->n_audiences; k++)
-            is_ours = is_ours || vg_slice_eq(c->audiences[i], issuer->audiences[k]);
-        if (!is_ours)
-            return false;
-    }
-    return true;
-}
-
-static int fill_claims(struct token_request *w, const struct vg_issuer *issuer)
-{
-    struct vg_jwt_claims *c = &w->claims;
-    unsigned char random[16];
-    char id[VG_UUID_TEXT];
-    int64_t lives_s = w->asked_s;
-    int err = vg_random_bytes(random, sizeof random);
-    if (err < 0)
-        return err;
-    vg_uuid_mark(random);
-    vg_uuid_write(random, id);
-    err = vg_arena_keep(arena(w), vg_slice(id, sizeof id), &c->id);
-    if (err == 0)
-        err = vg_arena_printf(arena(w), &c->subject, "system:serviceaccount:%.*s:%.*s",
-                              VG_SLICE_ARG(c->ns), VG_SLICE_ARG(w->account));
-    c->issuer = issuer->issuers[0];
-    if (issuer->extends && w->is_of_pod && w->asked_s == WARNED_S && is_for_us(issuer, c)) {
-        c->warn_after_s = w->now_s + WARNED_S;
-        lives_s = EXTENDED_S;
-    }
-    c->issued_s = c->starts_s = w->now_s;
-    c->expires_s = w->now_s + lives_s;
-    return err;
-}
-
-static void answer(struct token_request *w)
+static void answer(struct vg_token_request *w)
 {
     const struct vg_issuer *issuer = w->look.call->loop->api->opts.issuer;
     struct vg_buf json = {0};
     struct vg_slice token;
-    int err = fill_claims(w, issuer);
+    int err = vg_token_claims(w, issuer);
     if (err == 0)
         err = vg_jwt_sign(issuer->keys.v[0], arena(w), &w->claims, &token);
     if (err == 0)
-        err = write_answer(w, token, &json);
+        err = vg_token_write(w, token, &json);
     if (err < 0) {
         vg_buf_done(&json);
         fail(w, err);
@@ -174,13 +55,13 @@ static void answer(struct token_request *w)
 
 static void on_fresh(struct vg_cache_wait *wait, int err)
 {
-    struct token_request *w = VG_CONTAINER_OF(wait, struct token_request, wait);
+    struct vg_token_request *w = VG_CONTAINER_OF(wait, struct vg_token_request, wait);
     (void)err; /* it will come: the token is as good */
     w->is_waiting = false;
     answer(w);
 }
 
-static void finish(struct token_request *w)
+static void finish(struct vg_token_request *w)
 {
     struct vg_api_loop *l = w->look.call->loop;
     if (vg_cacher_revision(l->api->cacher) >= w->newest) {
@@ -194,7 +75,7 @@ static void finish(struct token_request *w)
 /* ---- what it is bound to ---- */
 
 /* Is it the client's to wait for? False: the call has ended, or was refused. */
-static bool take(struct token_request *w, struct vg_json **ret, bool may_be_gone)
+static bool take(struct vg_token_request *w, struct vg_json **ret, bool may_be_gone)
 {
     struct vg_api_status status;
     struct vg_look *l = &w->look;
@@ -214,7 +95,7 @@ static bool take(struct token_request *w, struct vg_json **ret, bool may_be_gone
     return true;
 }
 
-static void look_at(struct token_request *w, const char *resource, struct vg_slice ns,
+static void look_at(struct vg_token_request *w, const char *resource, struct vg_slice ns,
                     struct vg_slice name, void (*done)(struct vg_look *))
 {
     w->look.kind = vg_kind_find(VG_SLICE_LIT(""), VG_SLICE_LIT("v1"), vg_slice_str(resource));
@@ -231,7 +112,7 @@ static struct vg_slice uid_of(const struct vg_json *object)
 
 static void on_node_of_pod(struct vg_look *l)
 {
-    struct token_request *w = VG_CONTAINER_OF(l, struct token_request, look);
+    struct vg_token_request *w = VG_CONTAINER_OF(l, struct vg_token_request, look);
     struct vg_json *node;
     if (!take(w, &node, true))
         return;
@@ -239,7 +120,7 @@ static void on_node_of_pod(struct vg_look *l)
     finish(w);
 }
 
-static void say_other(struct token_request *w, const char *group, const char *kind,
+static void say_other(struct vg_token_request *w, const char *group, const char *kind,
                       struct vg_slice name, struct vg_slice why)
 {
     struct vg_arena *a = arena(w);
@@ -257,7 +138,7 @@ static void say_other(struct token_request *w, const char *group, const char *ki
 }
 
 /* The kind of object that the token lives with, by its claim. */
-static struct vg_jwt_ref *claim_of(struct token_request *w)
+static struct vg_jwt_ref *claim_of(struct vg_token_request *w)
 {
     const char *kind = w->look.kind->kind;
     return strcmp(kind, "Pod") == 0      ? &w->claims.pod
@@ -267,7 +148,7 @@ static struct vg_jwt_ref *claim_of(struct token_request *w)
 
 static void on_bound(struct vg_look *l)
 {
-    struct token_request *w = VG_CONTAINER_OF(l, struct token_request, look);
+    struct vg_token_request *w = VG_CONTAINER_OF(l, struct vg_token_request, look);
     const struct vg_json *ref = vg_json_get_str(w->spec, "boundObjectRef");
     struct vg_slice wanted = vg_json_text(vg_json_get_str(ref, "uid")), why = {0};
     struct vg_api_status status;
@@ -304,7 +185,7 @@ static void on_bound(struct vg_look *l)
 }
 
 /* As schema.FromAPIVersionAndKind: a version without a group is core's. */
-static void bind_to(struct token_request *w, const struct vg_json *ref)
+static void bind_to(struct vg_token_request *w, const struct vg_json *ref)
 {
     static const struct {
         const char *kind, *resource;
@@ -334,7 +215,7 @@ static void bind_to(struct token_request *w, const struct vg_json *ref)
 /* ---- the account ---- */
 
 /* For whom it is: as was asked, else for this server. */
-static int fill_audiences(struct token_request *w)
+static int fill_audiences(struct vg_token_request *w)
 {
     const struct vg_issuer *issuer = w->look.call->loop->api->opts.issuer;
     const struct vg_json *given = vg_json_get_str(w->spec, "audiences");
@@ -354,7 +235,7 @@ static int fill_audiences(struct token_request *w)
 }
 
 /* 0, or VIGIL_E_INVALID with the 422. */
-static int check_life(struct token_request *w, struct vg_api_status *ret)
+static int check_life(struct vg_token_request *w, struct vg_api_status *ret)
 {
     const struct vg_json *seconds = vg_json_get_str(w->spec, "expirationSeconds");
     struct vg_field_errors e = {.arena = arena(w)};
@@ -368,12 +249,12 @@ static int check_life(struct token_request *w, struct vg_api_status *ret)
         vg_field_invalid(&e, field, shown, "may not specify a duration larger than 2^32 seconds");
     if (e.n == 0 && !e.failed)
         return 0;
-    vg_status_invalid(e.arena, ret, GROUP, KIND, VG_SLICE_LIT(""), &e);
+    vg_status_invalid(e.arena, ret, VG_TOKEN_GROUP, VG_TOKEN_KIND, VG_SLICE_LIT(""), &e);
     return VIGIL_E_INVALID;
 }
 
 /* No longer than the server allows; the client is told. */
-static int shorten(struct token_request *w)
+static int shorten(struct vg_token_request *w)
 {
     uint64_t max_s = w->look.call->loop->api->opts.issuer->max_s;
     struct vg_json number;
@@ -390,7 +271,7 @@ static int shorten(struct token_request *w)
 
 static void on_account(struct vg_look *l)
 {
-    struct token_request *w = VG_CONTAINER_OF(l, struct token_request, look);
+    struct vg_token_request *w = VG_CONTAINER_OF(l, struct vg_token_request, look);
     struct vg_slice wanted = w->body.meta.uid, why = {0};
     struct vg_api_status status;
     struct vg_json *account;
@@ -404,7 +285,7 @@ static void on_account(struct vg_look *l)
                             VG_SLICE_ARG(wanted), VG_SLICE_ARG(w->claims.account.uid)) < 0)
             fail(w, -ENOMEM);
         else
-            say_other(w, GROUP, KIND, w->account, why);
+            say_other(w, VG_TOKEN_GROUP, VG_TOKEN_KIND, w->account, why);
         return;
     }
     int err = fill_audiences(w);
@@ -426,7 +307,7 @@ static void on_account(struct vg_look *l)
 /* ---- the request ---- */
 
 /* What is asked has owners too, though it is not kept. */
-static int manage(struct token_request *w)
+static int manage(struct vg_token_request *w)
 {
     struct vg_arena *a = arena(w);
     struct vg_json arranged;
@@ -438,7 +319,7 @@ static int manage(struct token_request *w)
     return err;
 }
 
-static int check_name(struct token_request *w, struct vg_api_status *ret)
+static int check_name(struct vg_token_request *w, struct vg_api_status *ret)
 {
     struct vg_slice name = w->body.meta.name;
     struct vg_field_errors e = {.arena = arena(w)};
@@ -446,11 +327,11 @@ static int check_name(struct token_request *w, struct vg_api_status *ret)
         return 0;
     vg_field_invalid(&e, "metadata.name", vg_api_quote(e.arena, name),
                      "must match the service account name if specified");
-    vg_status_invalid(e.arena, ret, GROUP, KIND, w->account, &e);
+    vg_status_invalid(e.arena, ret, VG_TOKEN_GROUP, VG_TOKEN_KIND, w->account, &e);
     return VIGIL_E_INVALID;
 }
 
-static int begin(struct token_request *w, struct vg_api_status *ret)
+static int begin(struct vg_token_request *w, struct vg_api_status *ret)
 {
     struct vg_api_call *call = w->look.call;
     struct vg_body_type type = vg_body_type_of(call->ask->target);
@@ -473,7 +354,7 @@ static int begin(struct token_request *w, struct vg_api_status *ret)
 
 static void on_closed(struct vg_api_call *call, int err)
 {
-    struct token_request *w = call->state;
+    struct vg_token_request *w = call->state;
     (void)err;
     if (w->look.is_in_flight)
         return;
@@ -489,19 +370,20 @@ void vg_api_create_token(struct vg_api_call *call)
 {
     const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
-    struct token_request *w = vg_arena_new(&call->ask->arena, struct token_request);
+    struct vg_token_request *w = vg_arena_new(&call->ask->arena, struct vg_token_request);
     if (!w) {
         vg_status_no_memory(&status);
         vg_respond_status(call, &status);
         return;
     }
     memset(w, 0, sizeof *w);
-    w->kind = (struct vg_kind){
-        .group = GROUP,
-        .version = "v1",
-        .api_version = GROUP "/v1",
-        .kind = KIND,
-        .type = vg_schema_find(VG_SLICE_LIT(GROUP), VG_SLICE_LIT("v1"), VG_SLICE_LIT(KIND))};
+    w->kind =
+        (struct vg_kind){.group = VG_TOKEN_GROUP,
+                         .version = "v1",
+                         .api_version = VG_TOKEN_GROUP "/v1",
+                         .kind = VG_TOKEN_KIND,
+                         .type = vg_schema_find(VG_SLICE_LIT(VG_TOKEN_GROUP), VG_SLICE_LIT("v1"),
+                                                VG_SLICE_LIT(VG_TOKEN_KIND))};
     w->look.call = call;
     w->account = t->name;
     w->claims.ns = t->ns;

@@ -24,7 +24,7 @@ static int read_audiences(struct vg_arena *a, const struct vg_issuer *issuer,
                           const struct vg_json *given, const struct vg_slice **ret, size_t *ret_n)
 {
     static const struct vg_slice usual = {VG_ISSUER_DEFAULT, sizeof VG_ISSUER_DEFAULT - 1};
-    size_t n = vg_json_is(given, VG_JSON_ARRAY) ? given->n : 0;
+    size_t n = given && given->type == VG_JSON_ARRAY ? given->n : 0;
     *ret = issuer ? issuer->audiences : &usual;
     *ret_n = issuer ? issuer->n_audiences : 1;
     if (n == 0)

@@ -74,7 +74,7 @@ static const struct vg_authz_rule issuer_rule = {.verbs = get_verbs, .urls = iss
 
 static bool has(const char *const *list, struct vg_slice text)
 {
-    for (; *list; list++) {
+    for (; list && *list; list++) {
         size_t n = strlen(*list);
         bool is_prefix = n && (*list)[n - 1] == '*';
         if (is_prefix ? vg_slice_has_prefix(text, vg_slice(*list, n - 1)) : equals(text, *list))

@@ -19,7 +19,12 @@ struct run {
     const struct vg_schema_type *type;
     const struct vg_rules *rules; /* NULL: none */
     const struct vg_kind *kind;
+    const struct vg_rules_part *part; /* that is written; NULL: none */
+    int wants_part;                   /* which; 0 and less: none */
 };
+
+/* As many as a kind has. */
+#define PARTS_MAX 2
 
 static void must(bool holds)
 {
@@ -107,9 +112,10 @@ static bool read(struct run *r, struct vg_json *object, const struct vg_json *ol
     VG_AUTO(buf) after = {0};
     struct vg_json unknown = vg_json_array();
     struct vg_status why;
-    vg_rules_prepare_fn *prepare = !r->rules   ? NULL
-                                   : is_status ? r->rules->prepare_status
-                                               : r->rules->prepare;
+    vg_rules_prepare_fn *prepare = !r->rules        ? NULL
+                                   : r->part && old ? r->part->prepare
+                                   : is_status      ? r->rules->prepare_status
+                                                    : r->rules->prepare;
     if (vg_schema_decode(&r->arena, r->type, object, &unknown, &why) < 0)
         return false;
     must(vg_schema_default(&r->arena, r->type, object) == 0);
@@ -150,6 +156,11 @@ static void check(struct run *r, const struct vg_json *now, const struct vg_json
         return;
     if (!old && r->rules->check)
         r->rules->check(&c, &at);
+    if (old && r->part) {
+        r->part->check(&c, &at, old);
+        must(!e.failed && vg_field_errors_append(&text, &e) == 0);
+        return;
+    }
     if (old && is_status && r->rules->check_status)
         r->rules->check_status(&c, &at, old);
     if (old && !is_status && r->rules->check_update)
@@ -170,11 +181,23 @@ static struct vg_json *parse(struct run *r, struct vg_slice text)
     return v;
 }
 
+/* Whether there is as many a part. */
+static bool find_part(struct run *r)
+{
+    const struct vg_rules_part *p = r->rules ? r->rules->parts : NULL;
+    for (int i = 1; p && p->sub && i < r->wants_part; i++)
+        p++;
+    r->part = p && p->sub ? p : NULL;
+    return r->part;
+}
+
 static void run(struct run *r, struct vg_slice text, struct vg_slice old_text, bool is_status)
 {
     struct vg_json *object = parse(r, text), *before = parse(r, old_text);
     struct vg_json now, old;
     if (!object || !find_kind(r, object) || (is_status && !before))
+        return;
+    if (r->wants_part > 0 && (!before || !find_part(r)))
         return;
     if (before && !read(r, before, NULL, false, &old))
         return;
@@ -190,8 +213,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         text.n = (size_t)(end - text.p);
         old = vg_slice(end + 1, size - text.n - 1);
     }
-    for (int i = 0; i < 2; i++) {
-        struct run r = {.kind = NULL};
+    for (int i = 0; i < 2 + PARTS_MAX; i++) {
+        struct run r = {.kind = NULL, .wants_part = i - 1};
         run(&r, text, old, i == 1);
         vg_arena_done(&r.arena);
     }
