@@ -124,6 +124,9 @@ static void put_policies(void)
                 "{\"kind\":\"PriorityClass\",\"apiVersion\":\"scheduling.k8s.io/v1\",\"metadata\":{"
                 "\"name\":\"usual\"},\"value\":7,\"globalDefault\":true,"
                 "\"preemptionPolicy\":\"Never\"}");
+    vg_adrv_put(&d, "", "serviceaccounts", "a", "default",
+                "{\"kind\":\"ServiceAccount\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
+                "\"default\",\"namespace\":\"a\"},\"imagePullSecrets\":[{\"name\":\"p\"}]}");
     vg_adrv_put(&d, "node.k8s.io", "runtimeclasses", "", "vm",
                 "{\"kind\":\"RuntimeClass\",\"apiVersion\":\"node.k8s.io/v1\",\"metadata\":{"
                 "\"name\":\"vm\"},\"handler\":\"h\",\"overhead\":{\"podFixed\":{\"cpu\":\"1m\"}},"
@@ -160,7 +163,7 @@ static void admission_survives_every_failed_allocation(void **state)
     char want[64];
     struct vg_reply r = {0};
     struct vg_adrv_opts opts = {.engine = engine, .storage = {.unsafe_no_fsync = true}};
-    assert_int_equal(vg_admission_parse(NULL, NULL, &opts.api.admission, NULL), 0);
+    assert_int_equal(vg_admission_parse("ServiceAccount", NULL, &opts.api.admission, NULL), 0);
     vg_adrv_open(&d, &opts);
     put_policies();
     every_failure_is_survived(

@@ -197,6 +197,34 @@ def test_runtime_class(case):
             'pods "b" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead')
 
 
+# ---- accounts ----
+
+TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def test_service_accounts(case):
+    v = case.start("--enable-admission-plugins=ServiceAccount")
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    refused(v, PODS, pod("a"), 'pods "a" is forbidden: error looking up service account default/default: '
+                               'serviceaccount "default" not found')
+    post(v, accounts, {"metadata": {"name": "default"}})
+    o = post(v, PODS, pod("a", initContainers=[{"name": "i", "image": "x", "volumeMounts":
+                                                [{"name": "own", "mountPath": TOKEN_PATH}]}],
+                          volumes=[{"name": "own", "emptyDir": {}}]))["spec"]
+    equal((o["serviceAccountName"], o["serviceAccount"]), ("default", "default"))
+    volume = o["volumes"][1]
+    equal(volume["name"].startswith("kube-api-access-"), True, volume)
+    equal([list(s) for s in volume["projected"]["sources"]], [["serviceAccountToken"], ["configMap"], ["downwardAPI"]])
+    equal(o["containers"][0]["volumeMounts"], [{"name": volume["name"], "readOnly": True, "mountPath": TOKEN_PATH}])
+    equal(len(o["initContainers"][0]["volumeMounts"]), 1)
+    post(v, accounts, {"metadata": {"name": "quiet"}, "automountServiceAccountToken": False,
+                       "imagePullSecrets": [{"name": "pull"}]})
+    o = post(v, PODS, pod("b", serviceAccountName="quiet"))["spec"]
+    equal((o.get("volumes"), o["imagePullSecrets"]), (None, [{"name": "pull"}]))
+    o = post(v, PODS, pod("c", serviceAccountName="quiet", automountServiceAccountToken=True))["spec"]
+    equal(len(o["volumes"]), 1)
+
+
 # ---- switches ----
 
 def test_switches(case):

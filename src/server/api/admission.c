@@ -14,7 +14,9 @@ static const struct plugin {
     bool is_on; /* unless it is switched off */
 } plugins[] = {
     {"LimitRanger", VG_PLUGIN_LIMIT_RANGER, true},
-    /* A stock cluster has it on; here nothing would take the taint away again. */
+    /* A stock cluster has these two on; here nobody would mount the token, and nothing would take
+     * the taint away again. */
+    {"ServiceAccount", VG_PLUGIN_SERVICE_ACCOUNT, false},
     {"TaintNodesByCondition", VG_PLUGIN_TAINT_NODES, false},
     {"Priority", VG_PLUGIN_PRIORITY, true},
     {"DefaultStorageClass", VG_PLUGIN_STORAGE_CLASS, true},
@@ -30,7 +32,6 @@ static const char *const always[] = {"NamespaceLifecycle", "DefaultTolerationSec
 static const char *const never[] = {"NamespaceAutoProvision",
                                     "NamespaceExists",
                                     "LimitPodHardAntiAffinityTopology",
-                                    "ServiceAccount",
                                     "NodeRestriction",
                                     "AlwaysPullImages",
                                     "ImagePolicyWebhook",
@@ -130,13 +131,15 @@ void vg_admission_init(struct vg_admission *ad, unsigned set)
     ad->quotas = find("", "resourcequotas");
     ad->storage_classes = find("storage.k8s.io", "storageclasses");
     ad->ingress_classes = find("networking.k8s.io", "ingressclasses");
+    ad->accounts = find("", "serviceaccounts");
     ad->runtime_classes = find("node.k8s.io", "runtimeclasses");
 }
 
 void vg_admission_note(struct vg_admission *ad, const struct vg_kind *kind, vg_rev rev)
 {
     if (kind != ad->priority_classes && kind != ad->limit_ranges && kind != ad->quotas &&
-        kind != ad->storage_classes && kind != ad->ingress_classes && kind != ad->runtime_classes)
+        kind != ad->storage_classes && kind != ad->ingress_classes && kind != ad->runtime_classes &&
+        (kind != ad->accounts || !vg_admission_has(ad, VG_PLUGIN_SERVICE_ACCOUNT)))
         return;
     uint64_t seen = atomic_load_explicit(&ad->rev, memory_order_relaxed);
     while (seen < rev && !atomic_compare_exchange_weak_explicit(
@@ -199,12 +202,23 @@ int vg_admission_read(struct vg_change *c, const struct vg_rec *rec, struct vg_j
     return r == 0 || r == -ENOMEM ? r : VIGIL_E_STORE_DAMAGED;
 }
 
-struct vg_rec *vg_admission_get(struct vg_change *c, const struct vg_kind *kind,
+int vg_admission_forget_source(struct vg_json *v)
+{
+    struct vg_json_walk w;
+    int r;
+    vg_json_walk_init(&w, v);
+    while ((r = vg_json_walk_next(&w)) > 0)
+        w.node->begin = w.node->end = 0;
+    vg_json_walk_done(&w);
+    return r;
+}
+
+struct vg_rec *vg_admission_get(struct vg_change *c, const struct vg_kind *kind, struct vg_slice ns,
                                 struct vg_slice name)
 {
     struct vg_cache_snapshot snap;
     struct vg_obj_key key;
-    if (vg_obj_key_make(vg_slice_str(kind->prefix), VG_SLICE_LIT(""), name, &key) < 0 ||
+    if (vg_obj_key_make(vg_slice_str(kind->prefix), ns, name, &key) < 0 ||
         vg_cache_newest(c->call->loop->api->cacher, vg_kind_index(kind), &snap) < 0)
         return NULL;
     const struct vg_rec *rec =
@@ -226,6 +240,8 @@ static int set_pod(struct vg_change *c, struct vg_json *root, const struct vg_bo
     int r = 0;
     if (!old && vg_admission_has(ad, VG_PLUGIN_LIMIT_RANGER))
         r = vg_limits_set(c, root, m);
+    if (r == 0 && !old && vg_admission_has(ad, VG_PLUGIN_SERVICE_ACCOUNT))
+        r = vg_account_set(c, root, m, name);
     if (r == 0 && vg_admission_has(ad, VG_PLUGIN_PRIORITY))
         r = vg_priority_set(c, root, old ? old->root : NULL, name);
     if (r == 0 && !old && vg_admission_has(ad, VG_PLUGIN_RUNTIME_CLASS))

@@ -19,6 +19,7 @@
 
 enum vg_plugin {
     VG_PLUGIN_LIMIT_RANGER,
+    VG_PLUGIN_SERVICE_ACCOUNT,
     VG_PLUGIN_TAINT_NODES,
     VG_PLUGIN_PRIORITY,
     VG_PLUGIN_STORAGE_CLASS,
@@ -36,7 +37,7 @@ struct vg_admission {
     unsigned set; /* a bit for each of enum vg_plugin */
     const struct vg_kind *pods, *claims, *nodes, *ingresses;
     const struct vg_kind *priority_classes, *limit_ranges, *quotas, *storage_classes,
-        *ingress_classes, *runtime_classes;
+        *ingress_classes, *runtime_classes, *accounts;
     _Atomic uint64_t rev; /* of our last write of one of the latter */
 };
 void vg_admission_init(struct vg_admission *ad, unsigned set);
@@ -76,8 +77,10 @@ void vg_admission_walk_end(struct vg_admission_walk *w);
 /* A stored object as a tree in the change's scratch, which borrows from the record. 0, -ENOMEM,
  * VIGIL_E_STORE_DAMAGED. */
 VG_CHECK int vg_admission_read(struct vg_change *c, const struct vg_rec *rec, struct vg_json **ret);
+/* A clone keeps the places of its text, which is not ours: no more. -ENOMEM. */
+VG_CHECK int vg_admission_forget_source(struct vg_json *v);
 /* The object of that name, with a reference; NULL: there is none. */
-struct vg_rec *vg_admission_get(struct vg_change *c, const struct vg_kind *kind,
+struct vg_rec *vg_admission_get(struct vg_change *c, const struct vg_kind *kind, struct vg_slice ns,
                                 struct vg_slice name);
 
 VG_CHECK int vg_priority_set(struct vg_change *c, struct vg_json *root, const struct vg_json *old,
@@ -86,6 +89,8 @@ VG_CHECK int vg_priority_check(struct vg_change *c, const struct vg_json *root,
                                const struct vg_json *old);
 VG_CHECK int vg_limits_set(struct vg_change *c, struct vg_json *root, struct vg_meta *m);
 VG_CHECK int vg_limits_check(struct vg_change *c, const struct vg_json *root);
+VG_CHECK int vg_account_set(struct vg_change *c, struct vg_json *root, const struct vg_meta *m,
+                            struct vg_slice name);
 /* The default class of a kind, by its annotation; in scratch; empty: there is none. */
 VG_CHECK int vg_storage_class_set(struct vg_change *c, struct vg_json *root,
                                   const struct vg_meta *m);

@@ -94,8 +94,8 @@ static int runtime_class(struct vg_change *c, const struct vg_json *spec, struct
     *ret = NULL;
     if (!vg_json_is(wanted, VG_JSON_STRING))
         return 0;
-    struct vg_rec *rec =
-        vg_admission_get(c, c->call->loop->api->admission->runtime_classes, vg_json_text(wanted));
+    struct vg_rec *rec = vg_admission_get(c, c->call->loop->api->admission->runtime_classes,
+                                          VG_SLICE_LIT(""), vg_json_text(wanted));
     if (!rec)
         return vg_admission_refuse(
             c, pod, "pod rejected: RuntimeClass %.*s not found",
@@ -105,18 +105,6 @@ static int runtime_class(struct vg_change *c, const struct vg_json *spec, struct
     if (r == 0)
         r = *ret ? vg_json_clone(&c->scratch, root, *ret) : -ENOMEM;
     vg_rec_unref(rec);
-    return r;
-}
-
-/* A clone keeps the places of its text, which is not ours. -ENOMEM. */
-static int forget_source(struct vg_json *v)
-{
-    struct vg_json_walk w;
-    int r;
-    vg_json_walk_init(&w, v);
-    while ((r = vg_json_walk_next(&w)) > 0)
-        w.node->begin = w.node->end = 0;
-    vg_json_walk_done(&w);
     return r;
 }
 
@@ -190,7 +178,7 @@ int vg_runtime_class_set(struct vg_change *c, struct vg_json *root, struct vg_sl
     const struct vg_json *fixed = vg_json_get_str(overhead, "podFixed");
     const struct vg_json *has = vg_json_get_str(spec, "overhead");
     const struct vg_json *scheduling = vg_json_get_str(class, "scheduling");
-    r = forget_source(class);
+    r = vg_admission_forget_source(class);
     if (r == 0)
         r = vg_pod_tolerate(&c->scratch, spec); /* those come first, as there */
     if (r == 0 && overhead && has && has->n)

@@ -96,8 +96,8 @@ static int default_class(struct vg_change *c, struct class *ret)
 static int named_class(struct vg_change *c, struct vg_slice wanted, struct vg_slice pod,
                        struct class *ret)
 {
-    struct vg_rec *rec =
-        vg_admission_get(c, c->call->loop->api->admission->priority_classes, wanted);
+    struct vg_rec *rec = vg_admission_get(c, c->call->loop->api->admission->priority_classes,
+                                          VG_SLICE_LIT(""), wanted);
     bool is_default;
     if (!rec)
         return vg_admission_refuse(c, pod, "no PriorityClass with name %.*s was found",

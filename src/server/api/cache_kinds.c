@@ -30,6 +30,7 @@ static bool is_needed(const struct vg_kind *k)
         "storageclasses.storage.k8s.io",
         "ingressclasses.networking.k8s.io",
         "runtimeclasses.node.k8s.io",
+        "serviceaccounts",
     };
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
         if (strcmp(vg_kind_qualified(k), names[i]) == 0)

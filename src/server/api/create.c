@@ -7,7 +7,6 @@
 
 /* What makes up a name: 58 bytes of the prefix and 5 of these, so that it is a label. */
 #define GENERATED_PREFIX_MAX 58u
-#define GENERATED_SUFFIX 5u
 #define GENERATED_TRIES 8u
 static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
 
@@ -18,17 +17,22 @@ struct creation {
     bool is_generated;
 };
 
+void vg_name_suffix(struct vg_rng *rng, char ret[VG_NAME_SUFFIX])
+{
+    for (size_t i = 0; i < VG_NAME_SUFFIX; i++)
+        ret[i] = alphabet[vg_rng_below(rng, sizeof alphabet - 1)];
+}
+
 static int generate_name(struct creation *w)
 {
     struct vg_change *c = &w->change;
     struct vg_slice prefix = w->body.meta.generate_name;
     size_t n = VG_MIN(prefix.n, GENERATED_PREFIX_MAX);
-    char name[GENERATED_PREFIX_MAX + GENERATED_SUFFIX];
+    char name[GENERATED_PREFIX_MAX + VG_NAME_SUFFIX];
     memcpy(name, prefix.p, n);
-    for (size_t i = 0; i < GENERATED_SUFFIX; i++)
-        name[n + i] = alphabet[vg_rng_below(&c->call->loop->rng, sizeof alphabet - 1)];
+    vg_name_suffix(&c->call->loop->rng, name + n);
     w->is_generated = true;
-    return vg_arena_keep(&c->call->ask->arena, vg_slice(name, n + GENERATED_SUFFIX), &c->name);
+    return vg_arena_keep(&c->call->ask->arena, vg_slice(name, n + VG_NAME_SUFFIX), &c->name);
 }
 
 static void say_exists(struct creation *w)

@@ -199,6 +199,10 @@ enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body);
 
 /* ---- small parts (create.c) ---- */
 
+/* What makes a name that is made up another than those before. */
+#define VG_NAME_SUFFIX 5u
+void vg_name_suffix(struct vg_rng *rng, char ret[VG_NAME_SUFFIX]);
+
 /* 0, or VIGIL_E_INVALID with the 400. */
 VG_CHECK int vg_body_match_namespace(struct vg_api_call *call, const struct vg_meta *m,
                                      struct vg_api_status *ret_status);

@@ -138,7 +138,7 @@ static const struct vg_flag control_flags[] = {
     {"service-node-port-range", "FIRST-LAST", VG_FLAG_TEXT, AT(service_ports), "30000-32767", 0, 0,
      "ports of nodes for services"},
     {"enable-admission-plugins", "LIST", VG_FLAG_TEXT, AT(plugins_on), NULL, 0, 0,
-     "plugins that are off by default:\nTaintNodesByCondition"},
+     "plugins that are off by default: ServiceAccount,\nTaintNodesByCondition"},
     {"disable-admission-plugins", "LIST", VG_FLAG_TEXT, AT(plugins_off), NULL, 0, 0,
      "plugins that are on by default: DefaultIngressClass,\nDefaultStorageClass, LimitRanger, "
      "Priority,\nResourceQuota, RuntimeClass"},
