@@ -26,36 +26,43 @@ import servers
 
 STEP_LIMIT_S = 400  # one call of vigil bench; only a broken server takes as long
 ROUNDS_MAX = 12
+IDLE_S = 3  # until a server that is ready has done what it does at its start
 
 # What is asked of each API server in a round: arguments of vigil bench. What has to do with memory comes to a server
 # that was started anew (FRESH). The store's last step leaves its objects, and the watchers come on top of them.
 FRESH = "fresh "
-SMALL_STORE_STEP = "fill list page --objects 1000 --lists 5"
-WATCH_STEPS = [
-    FRESH + "idle --watchers 1000 --http 2",
-    FRESH + "idle --watchers 1000 --http 1.1",
-    "fanout --watchers 10 --events 600",
-    "fanout --watchers 100 --events 200",
-    "fanout --watchers 1000 --events 40",
-    "fanout --watchers 1000 --selector node --events 200",
-    "fanout --watchers 1000 --media protobuf --events 40",
-    "fanout --watchers 1000 --http 2 --events 40",
-    "churn --watchers 10 --seconds 3",
-    "latency --watchers 1000 --rate 10 --events 40",
-    "slow --watchers 100 --seconds 3",
-    "mixed --scale 0.04 --seconds 5",
-    "relist --watchers 100 --objects 1000",
-]
-STORE_STEP = FRESH + "fill list page --objects 10000 --selector all,node --media json,protobuf --gzip off,on --lists 3 --keep"
-STORE_OBJECTS = 10000
-FAR_STEPS = ["fanout --watchers 10000 --events 5"]
-FAR_STORE_STEP = "fill list --objects 100000 --lists 2 --keep"
-FAR_OBJECTS = 100000
-
-QUICK_WATCH_STEPS = ["fanout --watchers 10,100 --events 60", "latency --watchers 100 --rate 20 --events 20",
-                     "churn --watchers 10 --seconds 1", "relist --watchers 10 --objects 100"]
-QUICK_STORE_STEP = FRESH + "fill list --objects 1000 --lists 2 --keep"
-QUICK_OBJECTS = 1000
+NEAR = {
+    "small": "fill list page --objects 1000 --lists 5",
+    "store": FRESH + "fill list page --objects 10000 --selector all,node --media json,protobuf --gzip off,on --lists 3",
+    "objects": 10000,
+    "watch": [
+        FRESH + "idle --watchers 1000 --http 2",
+        FRESH + "idle --watchers 1000 --http 1.1",
+        "fanout --watchers 10 --events 600",
+        "fanout --watchers 100 --events 200",
+        "fanout --watchers 1000 --events 40",
+        "fanout --watchers 1000 --selector node --events 200",
+        "fanout --watchers 1000 --media protobuf --events 40",
+        "fanout --watchers 1000 --http 2 --events 40",
+        "churn --watchers 10 --seconds 3",
+        "latency --watchers 1000 --rate 10 --events 40",
+        "slow --watchers 100 --seconds 3",
+        "mixed --scale 0.04 --seconds 5",
+        "relist --watchers 100 --objects 1000",
+    ],
+}
+FAR = {
+    "store": "fill list --objects 100000 --lists 2",
+    "objects": 100000,
+    "watch": ["fanout --watchers 10000 --events 5"],
+}
+QUICK = {
+    "small": "fill list page --objects 100 --lists 2",
+    "store": "fill list --objects 200 --lists 2",
+    "objects": 200,
+    "watch": ["fanout --watchers 10,30 --events 20", "latency --watchers 10 --rate 50 --events 20",
+              "churn --watchers 10 --seconds 1", "relist --watchers 10 --objects 100"],
+}
 
 
 def say(text):
@@ -132,43 +139,40 @@ class Bench:
     def timed_start(self, server, objects, results):
         server.kill()
         ms = server.start()
-        time.sleep(servers.IDLE_S)
+        time.sleep(0 if self.args.quick else IDLE_S)
         results.append({"scenario": "start", "params": {"objects": objects}, "error": None,
                         "metrics": {"ready_ms": ms, "server_anon_bytes": servers.anonymous_bytes(server.pids)}})
 
-    def steps(self, server, is_far, results):
-        if self.args.quick:
-            watch, store, objects = QUICK_WATCH_STEPS, QUICK_STORE_STEP, QUICK_OBJECTS
-        elif is_far:
-            watch, store, objects = FAR_STEPS, FAR_STORE_STEP, FAR_OBJECTS
-        else:
-            watch, store, objects = WATCH_STEPS, STORE_STEP, STORE_OBJECTS
+    def steps(self, server, plan, results):
         server.start()  # the first start makes certificates, roles and the like
-        if not is_far:
+        if "small" in plan:
             self.timed_start(server, 0, results)
-            self.step(server, SMALL_STORE_STEP, results)
-        seen = self.step(server, store, results)
-        self.timed_start(server, objects, results)
-        for words in watch:
+            self.step(server, plan["small"], results)
+        version = self.step(server, plan["store"] + " --keep", results)
+        self.timed_start(server, plan["objects"], results)
+        for words in plan["watch"]:
             self.step(server, words, results)
-        return seen
+        return version
+
+    def plan(self, is_far):
+        return QUICK if self.args.quick else FAR if is_far else NEAR
 
     def far_seconds(self, name):
         """How long the far end's objects take to make, by what was measured near."""
         rates = [r["metrics"]["creates_per_s"] for run in self.runs if run["peer"] == name for r in run["results"]
-                 if r["scenario"] == "fill" and r.get("metrics") and r["params"]["objects"] == STORE_OBJECTS]
-        return FAR_OBJECTS / rates[-1] if rates else 0
+                 if r["scenario"] == "fill" and r.get("metrics") and r["params"]["objects"] == NEAR["objects"]]
+        return FAR["objects"] / rates[-1] if rates else 0
 
     def server_round(self, name, make, round_number, is_far):
         results, version, etcd, server = [], None, None, None
         began = time.monotonic()
         if is_far and self.far_seconds(name) > min(STEP_LIMIT_S, self.left() / 2):
-            say(f"  {name}: {FAR_OBJECTS} objects would take {self.far_seconds(name):.0f} s: left out")
+            say(f"  {name}: {FAR['objects']} objects would take {self.far_seconds(name):.0f} s: left out")
             return []
         try:
             etcd = servers.Etcd(self.args.etcd, self.dir) if name.endswith("etcd") else None
             server = make(etcd)
-            version = self.steps(server, is_far, results)
+            version = self.steps(server, self.plan(is_far), results)
         except (RuntimeError, OSError, subprocess.SubprocessError) as e:
             results.append(failure("start", e))
         finally:

@@ -141,7 +141,7 @@ static void legend_mark(const struct vg_report *r, unsigned peer, int x, int y, 
     vg_svg_class(r, peer, class);
     vg_out_printf(o, "<path class=\"%s line\" d=\"M%d %dh%d\"/>\n", class, x, y, LEGEND_MARK);
     if (!r->peers[peer].is_floor)
-        vg_svg_mark(r, peer, x + LEGEND_MARK / 2, y, o);
+        vg_svg_mark(r, peer, x + LEGEND_MARK / 2.0, y, o);
 }
 
 int vg_svg_legend(const struct vg_chart_data *d, int y, struct vg_out *o)
