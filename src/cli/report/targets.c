@@ -1,7 +1,8 @@
 /* targets.c - bars that the file itself sets, each met or missed by how much; and the summary, the
  * few figures that a reader of the front page wants.
  * A bar in the file: {"what": "...", "scenario": "list", "where": "objects=10000", "metric": "...",
- * "peer": "...", "against": "..." (then the ratio counts), "at_most": 1.5 or "at_least": 0.5}. */
+ * "peer": "...", "against": "..." (then the ratio counts), "at_most": 1.5 or "at_least": 0.5,
+ * "why": "..." (said when it is missed)}. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #define WORD_SIZE 128u
 
 struct target {
-    struct vg_slice what;
+    struct vg_slice what, why;
     char scenario[WORD_SIZE], where[WORD_SIZE], metric[WORD_SIZE];
     unsigned peer, against; /* peers_n: none */
     double bar;
@@ -36,6 +37,7 @@ static bool read_target(const struct vg_report *r, const struct vg_json *v, stru
 {
     const struct vg_json *most = vg_json_get_str(v, "at_most");
     *ret = (struct target){.what = vg_json_text(vg_json_get_str(v, "what")), .is_most = most};
+    ret->why = vg_json_text(vg_json_get_str(v, "why"));
     word(v, "scenario", ret->scenario);
     word(v, "where", ret->where);
     word(v, "metric", ret->metric);
@@ -45,15 +47,27 @@ static bool read_target(const struct vg_report *r, const struct vg_json *v, stru
            vg_json_to_double(most ? most : vg_json_get_str(v, "at_least"), &ret->bar) == 0;
 }
 
-static void verdict(const struct target *t, double value, char ret[VG_FIGURE_SIZE])
+static bool is_met(const struct target *t, double value)
 {
-    double over = t->is_most ? value / t->bar - 1 : t->bar / value - 1;
-    if (t->is_most ? value <= t->bar : value >= t->bar)
-        snprintf(ret, VG_FIGURE_SIZE, "met");
+    return t->is_most ? value <= t->bar : value >= t->bar;
+}
+
+static void verdict_cell(struct vg_page *p, const struct target *t, const struct vg_spread *s)
+{
+    char text[VG_OUT_TEXT_MAX];
+    double over = t->is_most ? s->median / t->bar - 1 : t->bar / s->median - 1;
+    int n = 0;
+    if (s->n == 0)
+        snprintf(text, sizeof text, "not measured");
+    else if (is_met(t, s->median))
+        snprintf(text, sizeof text, "met");
     else if (isfinite(over) && over < 10)
-        snprintf(ret, VG_FIGURE_SIZE, "missed by %.0f %%", over * 100);
+        n = snprintf(text, sizeof text, "missed by %.0f %%", over * 100);
     else
-        snprintf(ret, VG_FIGURE_SIZE, "missed");
+        n = snprintf(text, sizeof text, "missed");
+    if (n > 0 && t->why.n > 0 && t->why.n < sizeof text / 2)
+        snprintf(text + n, sizeof text - (size_t)n, ": %.*s", VG_SLICE_ARG(t->why));
+    vg_page_cell_str(p, text);
 }
 
 static void target_row(struct vg_page *p, const struct vg_json *v)
@@ -79,8 +93,7 @@ static void target_row(struct vg_page *p, const struct vg_json *v)
     vg_page_cell(p, t.what);
     vg_page_cell_str(p, bar);
     vg_page_cell_str(p, vg_spread_text(text, unit, &s));
-    verdict(&t, s.median, figure);
-    vg_page_cell_str(p, s.n > 0 ? figure : "not measured");
+    verdict_cell(p, &t, &s);
     vg_page_row_end(p);
 }
 
