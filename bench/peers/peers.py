@@ -184,6 +184,7 @@ class Bench:
         if etcd:
             version = f"{version or '-'}, etcd {self.etcd_version}"
         self.add(name, version or "-", round_number, results)
+        self.save()  # whatever ends the rest
         say(f"  {name}: {time.monotonic() - began:.0f} s")
         return results
 

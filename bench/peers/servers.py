@@ -14,6 +14,18 @@ import time
 READY_LIMIT_S = 240
 
 
+# Of a process that is dead and not waited for, the first thread stays; its port is free when all others are gone.
+RESTART = """#!/bin/sh
+pid=$(cat '{pid}')
+kill -9 "$pid"
+while [ -e "/proc/$pid" ] && ! {{ grep -q '^State:.Z' "/proc/$pid/status" && [ "$(ls "/proc/$pid/task" | wc -l)" -le 1 ]; }}; do
+    sleep 0.02
+done
+{command} >>'{log}' 2>&1 </dev/null &
+echo $! >'{pid}'
+"""
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -143,8 +155,7 @@ class Server:
         path = self.path("restart.sh")
         words = " ".join("'" + w.replace("'", "'\\''") + "'" for w in self.command())
         with open(path, "w") as f:
-            f.write(f"#!/bin/sh\nkill -9 $(cat '{self.path('pid')}')\nsleep 0.1\n"
-                    f"{words} >>'{self.path('log')}' 2>&1 </dev/null &\necho $! >'{self.path('pid')}'\n")
+            f.write(RESTART.format(pid=self.path("pid"), log=self.path("log"), command=words))
         os.chmod(path, 0o700)
         return path
 
