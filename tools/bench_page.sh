@@ -6,7 +6,7 @@ set -euo pipefail
 
 run=docs/benchmarks/run.json
 to=.
-vigil=build/vigil
+vigil=${VIGIL:-build/vigil}
 if [ "${1:-}" = --check ]; then
     vigil=${2:-$vigil}
     to=$(mktemp -d)

@@ -80,6 +80,7 @@ class Bench:
         self.peers = {}  # name: {"name", "version", ...}, in the order of their first result
         self.runs = []
         self.machine = {}
+        self.load = round(os.getloadavg()[0], 2)
 
     def left(self):
         return self.args.seconds - (time.monotonic() - self.began)
@@ -121,7 +122,7 @@ class Bench:
         except (OSError, ValueError):
             lines = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
             return [failure(words[0], f"vigil bench ended with {done.returncode}: {lines[-1]}")], None
-        self.machine = found.get("machine", self.machine)
+        self.machine = {**found.get("machine", {}), "load": self.load}
         return found["results"], found.get("server", {}).get("version")
 
     def step(self, server, words, results):

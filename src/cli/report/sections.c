@@ -22,13 +22,18 @@ static void machine_row(struct vg_page *p)
     char text[VG_OUT_TEXT_MAX], size[VG_FIGURE_SIZE];
     const struct vg_json *machine = vg_json_get_str(p->report->root, "machine");
     uint64_t cores = 0;
-    double memory = 0;
+    double memory = 0, load = 0;
     if (vg_json_to_uint64(vg_json_get_str(machine, "cores"), &cores) < 0 ||
         vg_json_to_double(vg_json_get_str(machine, "memory_bytes"), &memory) < 0)
         return;
     snprintf(text, sizeof text, "%llu cores, %s of memory", (unsigned long long)cores,
              vg_figure(size, VG_UNIT_BYTES, memory));
     origin_row(p, "size", vg_slice_str(text));
+    if (vg_json_to_double(vg_json_get_str(machine, "load"), &load) == 0) {
+        snprintf(text, sizeof text, "%s processes wanted to run when it began",
+                 vg_figure(size, VG_UNIT_NONE, load));
+        origin_row(p, "other load", vg_slice_str(text));
+    }
 }
 
 void vg_page_origin(struct vg_page *p)
