@@ -114,8 +114,8 @@ static void watching_survives_every_failed_allocation(void **state)
     vg_adrv_close(&d);
 }
 
-/* What the plugins of admission go by, in the namespace a. */
-static void put_policies(void)
+/* What the plugins of admission go by, in the namespace a; the revision of the last. */
+static vg_rev put_policies(void)
 {
     vg_adrv_put(&d, "", "namespaces", "", "a",
                 "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\"},"
@@ -137,12 +137,29 @@ static void put_policies(void)
                 "\"namespace\":\"a\"},\"spec\":{\"limits\":[{\"type\":\"Container\",\"default\":{"
                 "\"cpu\":\"2m\"},\"defaultRequest\":{\"cpu\":\"1m\"},\"max\":{\"cpu\":\"1\"}},{"
                 "\"type\":\"Pod\",\"min\":{\"cpu\":\"1m\"}}]}}");
-    vg_adrv_put(
+    return vg_adrv_put(
         &d, "", "resourcequotas", "a", "q",
         "{\"kind\":\"ResourceQuota\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"q\","
         "\"namespace\":\"a\"},\"spec\":{\"hard\":{\"pods\":\"100k\",\"requests.cpu\":"
         "\"1M\"}},\"status\":{\"hard\":{\"pods\":\"100k\",\"requests.cpu\":\"1M\"},\"used\":{"
         "\"pods\":\"0\",\"requests.cpu\":\"0\"}}}");
+}
+
+/* The cache knows of them: they were written behind the server's back. */
+static void wait_for_policies(vg_rev rev)
+{
+    char target[128];
+    int status = 504;
+    snprintf(target, sizeof target,
+             "/api/v1/namespaces/a/resourcequotas?resourceVersion=%llu&limit=1",
+             (unsigned long long)rev);
+    while (status == 504) {
+        struct vg_reply r = {0};
+        assert_true(vg_adrv_try(&d, "GET", target, NULL, NULL, &r));
+        status = r.status;
+        vg_reply_done(&r);
+    }
+    assert_int_equal(status, 200);
 }
 
 static size_t count_pods(void)
@@ -165,7 +182,7 @@ static void admission_survives_every_failed_allocation(void **state)
     struct vg_adrv_opts opts = {.engine = engine, .storage = {.unsafe_no_fsync = true}};
     assert_int_equal(vg_admission_parse("ServiceAccount", NULL, &opts.api.admission, NULL), 0);
     vg_adrv_open(&d, &opts);
-    put_policies();
+    wait_for_policies(put_policies());
     every_failure_is_survived(
         "POST", "/api/v1/namespaces/a/pods", "Content-Type: application/json\r\n",
         "{\"metadata\":{\"generateName\":\"p-\",\"annotations\":{\"a\":\"b\",\"z\":\"y\"}},"
