@@ -327,11 +327,12 @@ static int put_members(struct sealing *s, struct vg_json_iter *it, uint32_t want
 
 static int put_all_members(struct sealing *s)
 {
-    uint32_t n = s->fields->n, all = n == 32 ? UINT32_MAX : (1u << n) - 1;
+    uint32_t n = s->fields->n;
     struct vg_json_iter it;
     if (n > VG_OBJ_FIELDS_MAX ||
         (s->fields->trigger >= n && s->fields->trigger != VG_OBJ_NO_TRIGGER))
         return vg_fail(s->status, VIGIL_E_INVALID, "the kind's selectable fields are malformed");
+    uint32_t all = n == 32 ? UINT32_MAX : (1u << n) - 1;
     int err = vg_json_iter_init(&it, s->value);
     if (err == 0 && it.is_object)
         err = put_members(s, &it, all, 0, TOP);

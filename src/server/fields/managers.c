@@ -169,6 +169,9 @@ static void add_text(struct vg_json *out, const char *name, struct vg_slice text
             .key = name, .key_n = (uint32_t)strlen(name), .value = vg_json_string_ref(text)};
 }
 
+/* Of most objects the set is shorter; so it is one piece of memory, of a size that is at hand. */
+#define SET_BYTES ((size_t)1000)
+
 static int write_set(struct vg_arena *a, const struct vg_json *set, struct vg_slice source,
                      struct vg_json *ret)
 {
@@ -176,7 +179,9 @@ static int write_set(struct vg_arena *a, const struct vg_json *set, struct vg_sl
     VG_AUTO(buf) out = {0};
     int err = 0;
     if (text.n == 0) {
-        err = vg_fields_print(&out, set, source);
+        err = vg_buf_reserve(&out, SET_BYTES);
+        if (err == 0)
+            err = vg_fields_print(&out, set, source);
         if (err == 0)
             err = vg_arena_keep(a, vg_buf_slice(&out), &text);
     }
