@@ -142,16 +142,30 @@ def test_config_maps_and_the_plain_port(case):
     nothing_left(server)
 
 
+RESTART = """
+import os, signal, subprocess, sys, time
+pid_file, out, first, *command = sys.argv[1:]
+pid = int(open(pid_file).read()) if os.path.exists(pid_file) else int(first)
+os.kill(pid, signal.SIGKILL)
+while True:  # until the port and the directory of the one that was killed are free
+    with open(out, "w") as f:
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=f, stderr=f)
+    while server.poll() is None and "ready on" not in open(out).read():
+        time.sleep(0.01)
+    if server.poll() is None:
+        break
+open(pid_file, "w").write(str(server.pid))
+"""
+
+
 def test_a_restart_under_informers(case):
     server = case.start()
-    pid_file = case.path("pid")
-    flags = f"--data-dir {server.dir} --secure-port {server.port} --controllers="
-    script = case.write("restart.sh", f"kill -9 {server.process.pid} $(cat {pid_file} 2>/dev/null)\n"
-                        f"{case.binary} {flags} >{case.path('out')} 2>{case.path('err')} </dev/null &\n"
-                        f"echo $! >{pid_file}\n")
+    pid_file, script = case.path("pid"), case.write("restart.py", RESTART)
+    command_line = " ".join([sys.executable, script, pid_file, case.path("out"), str(server.process.pid), case.binary,
+                             "--data-dir", server.dir, "--secure-port", str(server.port), "--controllers="])
     try:
         results = bench(case, server, "relist", "--media", "json,protobuf", "--http", "1.1,2", "--streams", "3",
-                        "--restart-command", f"sh {script}")
+                        "--restart-command", command_line)
         equal(len(results), 4, "results")
         for result in results:
             well(result, *METRICS["relist"])
