@@ -170,7 +170,7 @@ int vg_priority_set(struct vg_change *c, struct vg_json *root, const struct vg_j
                     struct vg_slice name)
 {
     struct vg_json *spec = vg_json_get_str(root, "spec");
-    struct class k;
+    struct class k = {0};
     if (!vg_json_is(spec, VG_JSON_OBJECT))
         return 0;
     if (old)

@@ -202,7 +202,7 @@ static int say(struct vg_arena *a, const struct vg_amounts *names, const struct 
 static int refuse(const struct charge *g, const struct limit *l, const struct vg_amounts *over)
 {
     struct vg_arena *a = &g->c->scratch;
-    struct vg_slice requested, used, limited;
+    struct vg_slice requested = {0}, used = {0}, limited = {0};
     int r = say(a, over, NULL, &requested);
     if (r == 0)
         r = say(a, over, l->used, &used);

@@ -150,7 +150,7 @@ static bool begin_kind(struct count *n, const struct vg_kind *kind, bool *ret_is
 static int add_plain(struct count *n, const struct vg_kind *kind)
 {
     struct vg_obj_key_range range;
-    struct vg_cache_snapshot snap;
+    struct vg_cache_snapshot snap = {0};
     int r = vg_obj_key_range(vg_slice_str(kind->prefix), n->ns, &range);
     if (r == 0)
         r = vg_cache_newest(n->c->cacher, vg_kind_index(kind), &snap);

@@ -7,31 +7,29 @@
 
 /* ---- lists ---- */
 
-/* Where the name is, or would be. */
-static uint32_t place_of(const struct vg_amounts *list, struct vg_slice name, bool *ret_is_there)
+/* The one of that name; NULL: it is not there, and *ret_place is where it would be. */
+static struct vg_amount *look_up(const struct vg_amounts *list, struct vg_slice name,
+                                 uint32_t *ret_place)
 {
     uint32_t lo = 0, hi = list->n;
-    *ret_is_there = false;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
         int c = vg_slice_cmp(list->v[mid].name, name);
-        if (c == 0) {
-            *ret_is_there = true;
-            return mid;
-        }
+        if (c == 0)
+            return &list->v[mid];
         if (c < 0)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return lo;
+    *ret_place = lo;
+    return NULL;
 }
 
 const struct vg_amount *vg_amounts_find(const struct vg_amounts *list, struct vg_slice name)
 {
-    bool is_there;
-    uint32_t i = place_of(list, name, &is_there);
-    return is_there ? &list->v[i] : NULL;
+    uint32_t place;
+    return look_up(list, name, &place);
 }
 
 static int insert(struct vg_arena *a, struct vg_amounts *list, uint32_t at, struct vg_slice name,
@@ -56,34 +54,34 @@ static int insert(struct vg_arena *a, struct vg_amounts *list, uint32_t at, stru
 int vg_amounts_set(struct vg_arena *a, struct vg_amounts *list, struct vg_slice name,
                    const struct vg_quantity *q)
 {
-    bool is_there;
-    uint32_t i = place_of(list, name, &is_there);
-    if (!is_there)
-        return insert(a, list, i, name, q);
-    list->v[i].q = *q;
+    uint32_t place = 0;
+    struct vg_amount *x = look_up(list, name, &place);
+    if (!x)
+        return insert(a, list, place, name, q);
+    x->q = *q;
     return 0;
 }
 
 int vg_amounts_add(struct vg_arena *a, struct vg_amounts *list, struct vg_slice name,
                    const struct vg_quantity *q)
 {
-    bool is_there;
-    uint32_t i = place_of(list, name, &is_there);
-    if (!is_there)
-        return insert(a, list, i, name, q);
-    int r = vg_quantity_add(&list->v[i].q, q);
+    uint32_t place = 0;
+    struct vg_amount *x = look_up(list, name, &place);
+    if (!x)
+        return insert(a, list, place, name, q);
+    int r = vg_quantity_add(&x->q, q);
     return r == -ERANGE ? 0 : r;
 }
 
 int vg_amounts_raise(struct vg_arena *a, struct vg_amounts *list, struct vg_slice name,
                      const struct vg_quantity *q)
 {
-    bool is_there;
-    uint32_t i = place_of(list, name, &is_there);
-    if (!is_there)
-        return insert(a, list, i, name, q);
-    if (vg_quantity_cmp(q, &list->v[i].q) > 0)
-        list->v[i].q = *q;
+    uint32_t place = 0;
+    struct vg_amount *x = look_up(list, name, &place);
+    if (!x)
+        return insert(a, list, place, name, q);
+    if (vg_quantity_cmp(q, &x->q) > 0)
+        x->q = *q;
     return 0;
 }
 

@@ -156,7 +156,7 @@ static bool is_over(const struct vg_json *pod, int64_t now_s)
 static int of_pod(struct vg_arena *a, const struct vg_json *pod, int64_t now_s,
                   struct vg_amounts *ret)
 {
-    struct vg_amounts requests, limits;
+    struct vg_amounts requests = {0}, limits = {0};
     int err = add_number(a, ret, "count/pods", 1);
     if (err < 0 || is_over(pod, now_s))
         return err;
