@@ -106,16 +106,17 @@ const struct vg_chart vg_charts[] = {
                 "server_anon_bytes_per_watcher", NULL}}},
     {.name = "latency",
      .title = "How soon: a write, and its event",
-     .about = "Ten updates a second while 1,000 watchers look on, each over TLS: from sending a "
-              "request to its answer, and from the answer to the event at each of the watchers; an "
-              "event that is there before the answer counts as 0.",
+     .about =
+         "Updates at a slow rate while watchers look on (make bench: 10 a second, 1,000 "
+         "watchers over TLS): from sending a request to its answer, and from the answer to the "
+         "event at each of the watchers; an event that is there before the answer counts as 0.",
      .kind = VG_CHART_BARS,
      .is_less_better = true,
      .cases = {{"request to answer, p50", "latency", "", "ack_p50_ms", "request to answer, p50"},
                {"request to answer, p99", "latency", "", "ack_p99_ms", NULL},
                {"answer to event, p50", "latency", "", "after_ack_p50_ms", NULL},
                {"answer to event, p99", "latency", "", "after_ack_p99_ms",
-                "answer to event at 1,000 watchers, p99"}}},
+                "answer to event at each watcher, p99"}}},
     {.name = "writes",
      .title = "Creates per second",
      .about = "Pods of 4 KB, each acknowledged before its client sends the next. An acknowledged "
