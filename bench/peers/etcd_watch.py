@@ -163,7 +163,7 @@ def fanout(port, pid, watchers, event_bytes):
     """A result of vigil bench."""
     params = {"watchers": watchers, "selector": "all", "media": "json", "http": "1.1", "gzip": False,
               "event_bytes": event_bytes}
-    events = max(40, min(1000, 40000 // watchers))
+    events = max(10, min(1000, 40000 // watchers))  # 10,000 watchers: 100,000 events, seconds of etcd's time
     writer = Connection(port)
     crowd = Crowd(port, watchers)
     try:
