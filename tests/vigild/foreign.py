@@ -79,7 +79,7 @@ def test_no_answer_is_without_it(case):
 def test_who_watches_is_told(case):
     v = case.start()
     make(v, CONFIGMAPS, "bad")
-    connection, stream = watch(v, CONFIGMAPS + "?watch=1&resourceVersion=0&sendInitialEvents=true&"
+    connection, stream = watch(v, CONFIGMAPS + "?watch=1&sendInitialEvents=true&"
                                "resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
     events = [json.loads(stream.readline()) for _ in range(2)]
     equal([e["type"] for e in events], ["ADDED", "BOOKMARK"])
@@ -90,6 +90,7 @@ def test_who_watches_is_told(case):
     equal(stream.readline(), b"", "the end")
     connection.close()
     equal(v.ask(BAD + f"?{OPTION}=true", "DELETE").status, 200)
+    equal(names(v, CONFIGMAPS), [])  # the cache has seen it
     rev = events[1]["object"]["metadata"]["resourceVersion"]
     connection, stream = watch(v, CONFIGMAPS + f"?watch=1&resourceVersion={rev}")
     equal(json.loads(stream.readline())["object"]["code"], 410)  # it must list to learn that the object is gone
