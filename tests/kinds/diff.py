@@ -115,11 +115,11 @@ class Server:
 
 
 class Vigil:
-    """A server of ours with data of its own."""
+    """A server of ours with data of its own, and without controllers, which would change what is compared."""
 
     def __init__(self, program):
         self.dir = tempfile.mkdtemp(prefix="vigil-diff-")
-        self.process = subprocess.Popen([program, "--data-dir", self.dir, "--secure-port", "0"],
+        self.process = subprocess.Popen([program, "--data-dir", self.dir, "--secure-port", "0", "--controllers="],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
             line_of(self.process, "^(vigild) ready on ", "vigild")

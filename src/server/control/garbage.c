@@ -197,6 +197,8 @@ bool vg_owners_next(struct vg_owner_iter *it, struct vg_owner *ret, struct vg_sl
 
 const struct vg_kind *vg_owner_kind(const struct vg_owner *o)
 {
+    if (o->api_version.n == 0)
+        return NULL; /* stored by others: we take no owner without one */
     const char *slash = memchr(o->api_version.p, '/', o->api_version.n);
     size_t n = slash ? (size_t)(slash - o->api_version.p) : 0;
     struct vg_slice group = vg_slice(o->api_version.p, n);

@@ -211,8 +211,9 @@ void vg_storage_stats(struct vg_storage *s, struct vg_storage_stats *ret_stats);
 
 /* Requests under way are answered (VIGIL_E_CLOSED where nothing was done yet), watches end with
  * VIGIL_E_CLOSED; then the threads end and everything is freed. Blocks meanwhile. Nobody submits
- * any more when it is called. The answers run on their loops afterwards, so turn them once more
- * before you free what they use, the clock included. NULL allowed. */
+ * any more when it is called, and no turn of a loop that has submitted is under way. The answers
+ * run on their loops afterwards, so turn them once more before you free what they use, the clock
+ * included. NULL allowed. */
 void vg_storage_close(struct vg_storage *s);
 
 /* ---- engines ---- */
