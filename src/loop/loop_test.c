@@ -1,4 +1,5 @@
-/* loop_test.c - mail, the order of a turn, threads, and the end of a loop. Timers: timer_test.c. */
+/* loop_test.c - mail, the order of a turn, threads, and the end of a loop. Timers: timer_test.c.
+ * One long file: all cases share its letters. */
 #include "test_support.h"
 
 #include <errno.h>

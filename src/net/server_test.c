@@ -1,4 +1,5 @@
-/* server_test.c - servers on real sockets: limits, draining, slow readers, several loops. */
+/* server_test.c - servers on real sockets: limits, draining, slow readers, several loops.
+ * One long file: all cases share its server and clients. */
 #include "net_testing.h"
 
 #include <arpa/inet.h>

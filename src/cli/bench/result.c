@@ -110,6 +110,15 @@ void vg_bench_metric(struct vg_bench_result *r, const char *name, double value)
     m->value = value;
 }
 
+void vg_bench_quantiles(struct vg_bench_result *r, const char *prefix, const struct vg_hist *h)
+{
+    char name[VG_BENCH_NAME_MAX];
+    snprintf(name, sizeof name, "%sp50_ms", prefix);
+    vg_bench_metric(r, name, vg_hist_ns(h, 0.5) / 1e6);
+    snprintf(name, sizeof name, "%sp99_ms", prefix);
+    vg_bench_metric(r, name, vg_hist_ns(h, 0.99) / 1e6);
+}
+
 double vg_bench_metric_of(const struct vg_bench_result *r, const char *name, double otherwise)
 {
     for (size_t i = 0; i < r->n_metrics; i++)

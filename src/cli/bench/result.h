@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/hist.h"
 
 #define VG_BENCH_FORMAT "vigil-bench/1"
 #define VG_BENCH_NAME_MAX 48u
@@ -79,6 +80,8 @@ void vg_bench_param_text(struct vg_bench_result *r, const char *name, const char
 void vg_bench_param_number(struct vg_bench_result *r, const char *name, double value);
 void vg_bench_param_bool(struct vg_bench_result *r, const char *name, bool value);
 void vg_bench_metric(struct vg_bench_result *r, const char *name, double value);
+/* <prefix>p50_ms and <prefix>p99_ms of times. */
+void vg_bench_quantiles(struct vg_bench_result *r, const char *prefix, const struct vg_hist *h);
 /* The metric's value, or `otherwise`. */
 double vg_bench_metric_of(const struct vg_bench_result *r, const char *name, double otherwise);
 /* The metrics are forgotten. */

@@ -290,11 +290,9 @@ static int run_jobs(struct mixed *m, struct job *jobs)
 
 static void put_part(struct vg_bench_result *r, const char *name, const struct vg_hist *h)
 {
-    char text[VG_BENCH_NAME_MAX];
-    snprintf(text, sizeof text, "%s_p50_ms", name);
-    vg_bench_metric(r, text, vg_hist_ns(h, 0.5) / 1e6);
-    snprintf(text, sizeof text, "%s_p99_ms", name);
-    vg_bench_metric(r, text, vg_hist_ns(h, 0.99) / 1e6);
+    char prefix[VG_BENCH_NAME_MAX];
+    snprintf(prefix, sizeof prefix, "%s_", name);
+    vg_bench_quantiles(r, prefix, h);
 }
 
 static void put_jobs(struct vg_bench_result *r, const struct job *jobs)

@@ -34,8 +34,7 @@ int vg_bench_fill(struct vg_bench *b, const struct vg_bench_case *k, struct vg_b
         return err;
     vg_bench_meter_end(b, &f.meter, r);
     vg_bench_metric(r, "creates_per_s", (double)result.answers / ((double)result.took_ns / 1e9));
-    vg_bench_metric(r, "p50_ms", vg_hist_ns(&result.latency, 0.5) / 1e6);
-    vg_bench_metric(r, "p99_ms", vg_hist_ns(&result.latency, 0.99) / 1e6);
+    vg_bench_quantiles(r, "", &result.latency);
     vg_bench_metric(r, "throttled", (double)result.throttled);
     if (f.meter.has_server)
         vg_bench_metric(r, "server_cpu_us_per_create",

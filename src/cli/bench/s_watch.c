@@ -26,15 +26,6 @@ static int write_and_await(struct vg_bench_stage *s, struct vg_bench_crowd *c, u
     return r < 0 ? r : await(s, c, watchers);
 }
 
-static void put_quantiles(struct vg_bench_result *r, const char *prefix, const struct vg_hist *h)
-{
-    char name[VG_BENCH_NAME_MAX];
-    snprintf(name, sizeof name, "%sp50_ms", prefix);
-    vg_bench_metric(r, name, vg_hist_ns(h, 0.5) / 1e6);
-    snprintf(name, sizeof name, "%sp99_ms", prefix);
-    vg_bench_metric(r, name, vg_hist_ns(h, 0.99) / 1e6);
-}
-
 /* ---- changes one after the other, each awaited by all ---- */
 
 struct paced {
@@ -160,7 +151,7 @@ int vg_bench_fanout(struct vg_bench *b, const struct vg_bench_case *k, struct vg
         err = fan_out_burst(&s, c, r);
     if (err == 0) {
         vg_bench_stage_judge(&s, c, r, &v);
-        put_quantiles(r, "", vg_bench_crowd_latency(c));
+        vg_bench_quantiles(r, "", vg_bench_crowd_latency(c));
     }
     vg_bench_crowd_free(c);
     vg_bench_stage_done(&s);
@@ -244,9 +235,9 @@ int vg_bench_churn(struct vg_bench *b, const struct vg_bench_case *k, struct vg_
         if (s.meter.has_server)
             vg_bench_metric(r, "server_cpu_us_per_update",
                             (double)s.meter.server.cpu_ns / 1e3 / updates);
-        put_quantiles(r, "ack_", &result.latency);
+        vg_bench_quantiles(r, "ack_", &result.latency);
         vg_bench_stage_judge(&s, c, r, &v);
-        put_quantiles(r, "", vg_bench_crowd_latency(c));
+        vg_bench_quantiles(r, "", vg_bench_crowd_latency(c));
     }
     vg_bench_crowd_free(c);
     vg_bench_stage_done(&s);
@@ -272,11 +263,11 @@ int vg_bench_latency(struct vg_bench *b, const struct vg_bench_case *k, struct v
         err = write_paced(&s, &p, b->o->events, r);
     }
     if (err == 0) {
-        put_quantiles(r, "ack_", &result.latency);
+        vg_bench_quantiles(r, "ack_", &result.latency);
         vg_bench_stage_judge(&s, c, r, &v);
-        put_quantiles(r, "event_", vg_bench_crowd_latency(c));
+        vg_bench_quantiles(r, "event_", vg_bench_crowd_latency(c));
         if (k->selector == VG_BENCH_ALL)
-            put_quantiles(r, "after_ack_", &p.after_ack);
+            vg_bench_quantiles(r, "after_ack_", &p.after_ack);
         if (p.meter.has_server)
             vg_bench_metric(r, "server_cpu_us_per_update",
                             (double)p.meter.server.cpu_ns / 1e3 / b->o->events);
@@ -304,7 +295,7 @@ static int with_stalled(struct vg_bench *b, const struct vg_bench_case *k, uint3
     }
     if (err == 0) {
         vg_bench_crowd_stop(c);
-        put_quantiles(r, stalled ? "healthy_" : "alone_", vg_bench_crowd_latency(c));
+        vg_bench_quantiles(r, stalled ? "healthy_" : "alone_", vg_bench_crowd_latency(c));
         if (s.meter.has_server)
             vg_bench_metric(r, stalled ? "server_cpu_share" : "alone_server_cpu_share",
                             (double)s.meter.server.cpu_ns / (double)s.meter.wall_ns);

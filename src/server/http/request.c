@@ -47,8 +47,8 @@ static void set_audit_id(struct vg_request *q, struct vg_slice given)
 
 /* Texts of requests that are over are used again with the first memory of their arenas, which is
  * too large for malloc's own caches: 128 of 5 KB for each loop, as many as a group of writes by 256
- * clients sets free at once. Debug builds keep none, so that who
- * holds on to a part of one is caught. */
+ * clients sets free at once. Debug builds keep none, so that who holds on to a part of one is
+ * caught. */
 #define SPARE_MAX 128u
 #define SPARE_BYTES 256u
 #define SPARE_ARENA_MAX ((size_t)4096)
