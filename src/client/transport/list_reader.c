@@ -102,6 +102,8 @@ static int head_byte(struct vg_list_reader *r, char c)
             r->key_at = at;
         return 0;
     case 3:
+        if (c == '[' && r->depth == 0)
+            return VIGIL_E_JSON_TYPE; /* a list is an object */
         if (c == '[' && opens_items(r)) {
             r->has_items = true;
             r->state = BETWEEN;

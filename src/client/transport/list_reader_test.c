@@ -103,6 +103,7 @@ static void broken_lists_are_refused(void **state)
     static const char *const BROKEN[] = {
         "",
         "[]",
+        "[\"kind\",\"items\",[{\"metadata\":{\"name\":\"a\"}}]]",
         "7",
         "{",
         "{\"items\":[",
