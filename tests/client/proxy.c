@@ -1,5 +1,6 @@
 /* proxy.c - see proxy.h. A connection is two threads that copy, one each way; whoever ends last
- * closes both ends, with a reset. */
+ * closes both ends, with a reset. No server that is started meanwhile may inherit an end: it would
+ * hold it open. */
 #include "proxy.h"
 
 #include <arpa/inet.h>
@@ -126,8 +127,8 @@ static void *accept_all(void *arg)
 {
     struct proxy *p = arg;
     int client;
-    while ((client = accept(p->listener, NULL, NULL)) >= 0) {
-        int server = socket(p->to.ss_family, SOCK_STREAM, 0);
+    while ((client = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        int server = socket(p->to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         must(server >= 0, "socket");
         if (p->is_closed || p->is_over ||
             connect(server, (struct sockaddr *)&p->to, p->to_n) != 0) {
@@ -158,7 +159,7 @@ struct proxy *proxy_new(const char *to_host, uint16_t to_port)
     socklen_t n = sizeof(a);
     must(p != NULL, "memory");
     find_target(p, to_host, to_port);
-    p->listener = socket(AF_INET, SOCK_STREAM, 0);
+    p->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     must(p->listener >= 0 && bind(p->listener, (struct sockaddr *)&a, n) == 0 &&
              listen(p->listener, 64) == 0 &&
              getsockname(p->listener, (struct sockaddr *)&a, &n) == 0,

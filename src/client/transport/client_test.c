@@ -1,6 +1,8 @@
 /* client_test.c - requests against a scripted server: verbs, retries, limits, threads, ends. */
 #include "place_testing.h"
 
+#include <fcntl.h>
+
 static void verbs_ask_for_the_right_things(void **state)
 {
     (void)state;
@@ -40,6 +42,27 @@ static void verbs_ask_for_the_right_things(void **state)
     assert_true(has_header(&p, 3, "Content-Type: application/apply-patch+yaml"));
     assert_true(has_header(&p, 0, "User-Agent: client_test/"));
     assert_int_equal(p.server->n_accepted, 1); /* one connection served them all */
+    place_done(&p);
+}
+
+static void programs_inherit_no_connection(void **state)
+{
+    (void)state;
+    PLACE(p, {.body = OBJECT});
+    place_start(&p);
+    const struct vigil_object *o = NULL;
+    assert_int_equal(vigil_read(p.client, &vigil_pods, "d", "a", &o, NULL), 0);
+    vigil_object_unref(o);
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        struct sockaddr_in a;
+        if (getpeername(fd, (struct sockaddr *)&a, &(socklen_t){sizeof(a)}) < 0 ||
+            a.sin_family != AF_INET)
+            continue;
+        assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+        n++;
+    }
+    assert_true(n >= 1); /* the client's end, which it keeps */
     place_done(&p);
 }
 
@@ -453,6 +476,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verbs_ask_for_the_right_things),
+        cmocka_unit_test(programs_inherit_no_connection),
         cmocka_unit_test(misuse_is_answered),
         cmocka_unit_test(refusals_become_errors),
         cmocka_unit_test(nobody_there_is_said),

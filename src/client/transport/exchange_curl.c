@@ -74,6 +74,16 @@ static int on_seek(void *arg, curl_off_t offset, int origin)
 
 /* ---- options ---- */
 
+/* A program that is started meanwhile, one for credentials among them, does not inherit
+ * connections: it would hold them open when we have closed them. libcurl itself does not see to
+ * that. */
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
+{
+    (void)arg;
+    (void)purpose;
+    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
 static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
     (void)arg;
@@ -96,6 +106,7 @@ static void set_connection(CURL *e, bool is_https)
     curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, VG_KEEPALIVE_IDLE_S);
     curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, VG_KEEPALIVE_EVERY_S);
+    curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, on_socket);
     curl_easy_setopt(e, CURLOPT_BUFFERSIZE, VG_READ_BYTES);
 }

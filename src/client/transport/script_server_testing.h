@@ -221,7 +221,7 @@ static inline void *script_accept_thread(void *arg)
 {
     struct script_server *s = arg;
     for (;;) {
-        int fd = accept(s->fd, NULL, NULL);
+        int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0)
             return NULL;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
