@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 
-from vigild import (check, equal, free_port, has, kubeconfig_data, main, make_certificate, openssl,
+from vigild import (LIMIT_S, check, equal, free_port, has, kubeconfig_data, main, make_certificate, openssl,
                     wait_for)
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -292,7 +292,7 @@ def test_sigterm_ends_watches_in_order(case):
     equal(v.end(), 0)
     has(v.stderr(), f"ending signal=15 pid={os.getpid()}")  # who told it to
     for w in watches:
-        w.join(30)
+        w.join(LIMIT_S)
         check(w.error is None, f"a watch was cut: {w.error}")
         last = w.events[-1]
         equal(last["type"], "BOOKMARK")
