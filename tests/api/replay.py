@@ -64,7 +64,7 @@ class Client:
         for again in (True, False):
             try:
                 if not self.conn:
-                    self.conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+                    self.conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
                 self.conn.putrequest(method, path.replace(" ", "%20"), skip_accept_encoding=True)
                 for k, v in sent.items():
                     self.conn.putheader(k, v)

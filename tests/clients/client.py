@@ -62,7 +62,7 @@ def watches():
 
     def follow():
         for event in stream.stream(core.list_namespaced_config_map, NS, resource_version=start,
-                                   timeout_seconds=30):
+                                   timeout_seconds=120):
             seen.append((event["type"], event["object"].metadata.name))
             if event["type"] == "DELETED":
                 stream.stop()
@@ -72,7 +72,7 @@ def watches():
     core.create_namespaced_config_map(NS, config_map("v", a="1"))
     core.patch_namespaced_config_map("v", NS, {"data": {"a": "2"}})
     core.delete_namespaced_config_map("v", NS)
-    thread.join(30)
+    thread.join(120)
     assert seen == [("ADDED", "v"), ("MODIFIED", "v"), ("DELETED", "v")], seen
     assert int(stream.resource_version) > int(start)
 
