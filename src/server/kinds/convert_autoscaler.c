@@ -10,178 +10,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "autoscaler_metrics.h"
 #include "base/buf.h"
 #include "rules/check.h"
 #include "server/schema/decode.h"
 #include "types.h"
 #include "json/write.h"
-
-/* ---- metrics ---- */
-
-/* Where v2 and v1 have a value of a metric; in a status "current" stands for "target". */
-static const struct field {
-    const char *member, *v2, *v1;
-} fields[] = {
-    {"resource", "name", "name"},
-    {"resource", "target.averageUtilization", "targetAverageUtilization"},
-    {"resource", "target.averageValue", "targetAverageValue"},
-    {"containerResource", "name", "name"},
-    {"containerResource", "target.averageUtilization", "targetAverageUtilization"},
-    {"containerResource", "target.averageValue", "targetAverageValue"},
-    {"containerResource", "container", "container"},
-    {"pods", "metric.name", "metricName"},
-    {"pods", "target.averageValue", "targetAverageValue"},
-    {"pods", "metric.selector", "selector"},
-    {"object", "describedObject", "target"},
-    {"object", "metric.name", "metricName"},
-    {"object", "target.value", "targetValue"},
-    {"object", "metric.selector", "selector"},
-    {"object", "target.averageValue", "averageValue"},
-    {"external", "metric.name", "metricName"},
-    {"external", "metric.selector", "metricSelector"},
-    {"external", "target.value", "targetValue"},
-    {"external", "target.averageValue", "targetAverageValue"},
-};
-static const struct field status_fields[] = {
-    {"resource", "name", "name"},
-    {"resource", "current.averageUtilization", "currentAverageUtilization"},
-    {"resource", "current.averageValue", "currentAverageValue"},
-    {"containerResource", "name", "name"},
-    {"containerResource", "current.averageUtilization", "currentAverageUtilization"},
-    {"containerResource", "current.averageValue", "currentAverageValue"},
-    {"containerResource", "container", "container"},
-    {"pods", "metric.name", "metricName"},
-    {"pods", "current.averageValue", "currentAverageValue"},
-    {"pods", "metric.selector", "selector"},
-    {"object", "describedObject", "target"},
-    {"object", "metric.name", "metricName"},
-    {"object", "current.value", "currentValue"},
-    {"object", "metric.selector", "selector"},
-    {"object", "current.averageValue", "averageValue"},
-    {"external", "metric.name", "metricName"},
-    {"external", "metric.selector", "metricSelector"},
-    {"external", "current.value", "currentValue"},
-    {"external", "current.averageValue", "currentAverageValue"},
-};
-
-/* What is not there has no members and no items. */
-static const struct vg_json *some(const struct vg_json *v)
-{
-    static const struct vg_json none = {.type = VG_JSON_NULL};
-    return v ? v : &none;
-}
-
-static struct vg_json text(const char *s)
-{
-    return vg_json_string_ref(vg_slice_str(s));
-}
-
-static int set(struct vg_arena *a, struct vg_json *v, const char *key, struct vg_json value)
-{
-    return vg_json_object_set(a, v, vg_slice_str(key), value);
-}
-
-/* The object below v, made when it is not there; NULL: no memory. */
-static struct vg_json *below(struct vg_arena *a, struct vg_json *v, struct vg_slice key)
-{
-    struct vg_json *found = vg_json_get(v, key);
-    if (found)
-        return found;
-    return vg_json_object_set(a, v, key, vg_json_object()) < 0 ? NULL : vg_json_get(v, key);
-}
-
-/* At a path of one or two names. */
-static int set_at(struct vg_arena *a, struct vg_json *v, const char *path, struct vg_json value)
-{
-    const char *dot = strchr(path, '.');
-    struct vg_json *in = dot ? below(a, v, vg_slice(path, (size_t)(dot - path))) : v;
-    return in ? set(a, in, dot ? dot + 1 : path, value) : -ENOMEM;
-}
-
-/* One metric, either way. */
-static int convert_metric(struct vg_arena *a, const struct field *table, size_t n, bool is_v2,
-                          const struct vg_json *from, struct vg_json *ret)
-{
-    const struct vg_json *type = vg_json_get_str(from, "type");
-    *ret = vg_json_object();
-    int err = type ? set(a, ret, "type", *type) : 0;
-    for (size_t i = 0; i < n && err == 0; i++) {
-        const struct vg_json *source = vg_json_get_str(from, table[i].member);
-        const struct vg_json *value = vg_json_at_path(source, is_v2 ? table[i].v2 : table[i].v1);
-        struct vg_json *into = source ? below(a, ret, vg_slice_str(table[i].member)) : NULL;
-        if (source && !into)
-            err = -ENOMEM;
-        else if (value)
-            err = set_at(a, into, is_v2 ? table[i].v1 : table[i].v2, *value);
-    }
-    return err;
-}
-
-static int convert_metrics(struct vg_arena *a, bool is_status, bool is_v2,
-                           const struct vg_json *list, struct vg_json *ret)
-{
-    const struct field *table = is_status ? status_fields : fields;
-    size_t n = is_status ? VG_ARRAY_LEN(status_fields) : VG_ARRAY_LEN(fields);
-    int err = 0;
-    *ret = vg_json_array();
-    VG_JSON_FOREACH_ITEM (it, some(list)) {
-        struct vg_json made = vg_json_null();
-        if (err == 0)
-            err = convert_metric(a, table, n, is_v2, it, &made);
-        if (err == 0)
-            err = vg_json_array_push(a, ret, made);
-    }
-    return err;
-}
-
-/* v1 does not say what a target is meant to be: it follows from what is set. */
-static int set_target_type(struct vg_arena *a, struct vg_json *metric)
-{
-    static const char *const members[] = {"resource", "containerResource", "pods", "object",
-                                          "external"};
-    int err = 0;
-    for (size_t i = 0; i < VG_ARRAY_LEN(members) && err == 0; i++) {
-        struct vg_json *source = vg_json_get_str(metric, members[i]);
-        if (!source)
-            continue;
-        struct vg_json *target = below(a, source, VG_SLICE_LIT("target"));
-        if (!target)
-            return -ENOMEM;
-        bool has_average = vg_json_get_str(target, "averageValue");
-        if (strcmp(members[i], "object") == 0 && has_average)
-            (void)vg_json_object_remove(target, VG_SLICE_LIT("value"));
-        const char *type = vg_json_get_str(target, "averageUtilization") ? "Utilization"
-                           : vg_json_get_str(target, "value")            ? "Value"
-                                                                         : "AverageValue";
-        err = set(a, target, "type", text(type));
-    }
-    return err;
-}
-
-static bool is_cpu(const struct vg_json *metric)
-{
-    return vg_slice_eq(vg_json_text(vg_json_get_str(metric, "type")), VG_SLICE_LIT("Resource")) &&
-           vg_slice_eq(vg_json_text(vg_json_at_path(metric, "resource.name")), VG_SLICE_LIT("cpu"));
-}
-
-/* {"type":"Resource","resource":{"name":"cpu", where: {"averageUtilization": n}}} in a list. */
-static int put_cpu(struct vg_arena *a, struct vg_json *list, const char *where,
-                   const struct vg_json *n, const char *type)
-{
-    struct vg_json value = vg_json_object(), source = vg_json_object(), metric = vg_json_object();
-    int err = type ? set(a, &value, "type", text(type)) : 0;
-    if (err == 0)
-        err = set(a, &value, "averageUtilization", *n);
-    if (err == 0)
-        err = set(a, &source, "name", text("cpu"));
-    if (err == 0)
-        err = set(a, &source, where, value);
-    if (err == 0)
-        err = set(a, &metric, "type", text("Resource"));
-    if (err == 0)
-        err = set(a, &metric, "resource", source);
-    return err != 0 ? err : vg_json_array_push(a, list, metric);
-}
 
 /* ---- behavior ---- */
 
@@ -274,21 +108,21 @@ static int with_annotations(struct vg_arena *a, const struct vg_json *metadata,
     struct vg_json all = vg_json_object();
     int err = 0;
     *ret = vg_json_object();
-    VG_JSON_FOREACH_MEMBER (m, some(vg_json_get_str(metadata, "annotations"))) {
+    VG_JSON_FOREACH_MEMBER (m, vg_autoscaler_some(vg_json_get_str(metadata, "annotations"))) {
         if (err == 0 && !is_round_trip(vg_json_key(m)))
             err = vg_json_object_add(a, &all, vg_json_key(m), m->value);
     }
-    VG_JSON_FOREACH_MEMBER (m, some(more)) {
+    VG_JSON_FOREACH_MEMBER (m, vg_autoscaler_some(more)) {
         if (err == 0)
             err = vg_json_object_add(a, &all, vg_json_key(m), m->value);
     }
     if (all.n > 1)
         qsort(all.members, all.n, sizeof *all.members, by_key);
-    VG_JSON_FOREACH_MEMBER (m, some(metadata)) {
+    VG_JSON_FOREACH_MEMBER (m, vg_autoscaler_some(metadata)) {
         if (err == 0 && !vg_slice_eq(vg_json_key(m), VG_SLICE_LIT("annotations")))
             err = vg_json_object_add(a, ret, vg_json_key(m), m->value);
     }
-    return err != 0 || all.n == 0 ? err : set(a, ret, "annotations", all);
+    return err != 0 || all.n == 0 ? err : vg_autoscaler_set(a, ret, "annotations", all);
 }
 
 /* Each member of `from`, which is of the type Annotations, as a text. */
@@ -307,7 +141,7 @@ static int print_annotations(struct vg_arena *a, const struct vg_json *from, str
         if (err == 0)
             err = vg_arena_keep(a, vg_buf_slice(&out), &kept);
         if (err == 0)
-            err = set(a, ret, annotations[i][1], vg_json_string_ref(kept));
+            err = vg_autoscaler_set(a, ret, annotations[i][1], vg_json_string_ref(kept));
     }
     return err;
 }
@@ -333,7 +167,7 @@ static int read_annotation(struct vg_arena *a, const struct vg_json *metadata, s
     struct vg_status why;
     err = i == BEHAVIOR ? rename_keys(a, tree, 1, &own) : 0;
     if (err == 0)
-        err = set(a, holder, annotations[i][0], own);
+        err = vg_autoscaler_set(a, holder, annotations[i][0], own);
     if (err == 0)
         err = vg_schema_decode(a, annotations_type(), holder, &unknown, &why);
     if (err == 0)
@@ -353,35 +187,37 @@ static int collect(struct vg_arena *a, const struct vg_json *from, struct vg_jso
     struct vg_json others = vg_json_array(), made;
     int err = 0;
     *ret = vg_json_object();
-    VG_JSON_FOREACH_ITEM (it, some(vg_json_get_str(spec, "metrics"))) {
-        bool has_field = is_cpu(it) && vg_json_at_path(it, "resource.target.averageUtilization");
+    VG_JSON_FOREACH_ITEM (it, vg_autoscaler_some(vg_json_get_str(spec, "metrics"))) {
+        bool has_field =
+            vg_autoscaler_is_cpu(it) && vg_json_at_path(it, "resource.target.averageUtilization");
         if (err == 0 && !has_field)
             err = vg_json_array_push(a, &others, *it);
     }
     if (err == 0)
-        err = convert_metrics(a, false, true, &others, &made);
+        err = vg_autoscaler_metrics(a, false, true, &others, &made);
     if (err == 0)
-        err = set(a, ret, "metrics", made);
+        err = vg_autoscaler_set(a, ret, "metrics", made);
     if (err == 0)
-        err = convert_metrics(a, true, true, vg_json_get_str(status, "currentMetrics"), &made);
+        err =
+            vg_autoscaler_metrics(a, true, true, vg_json_get_str(status, "currentMetrics"), &made);
     if (err == 0)
-        err = set(a, ret, "currentMetrics", made);
+        err = vg_autoscaler_set(a, ret, "currentMetrics", made);
     if (err == 0 && conditions)
-        err = set(a, ret, "conditions", *conditions);
+        err = vg_autoscaler_set(a, ret, "conditions", *conditions);
     if (err == 0 && behavior)
         err = rename_keys(a, behavior, 1, &made);
-    return err != 0 || !behavior ? err : set(a, ret, "behavior", made);
+    return err != 0 || !behavior ? err : vg_autoscaler_set(a, ret, "behavior", made);
 }
 
 /* Of the first metric of CPU in a spec that has one, of the last one in a status. */
 static const struct vg_json *utilization(const struct vg_json *list, bool is_status)
 {
     const struct vg_json *found = NULL;
-    VG_JSON_FOREACH_ITEM (it, some(list)) {
+    VG_JSON_FOREACH_ITEM (it, vg_autoscaler_some(list)) {
         const struct vg_json *n =
             vg_json_at_path(it, is_status ? "resource.current.averageUtilization"
                                           : "resource.target.averageUtilization");
-        if (!is_cpu(it) || !n)
+        if (!vg_autoscaler_is_cpu(it) || !n)
             continue;
         if (!is_status)
             return n;
@@ -396,14 +232,14 @@ static int copy_part(struct vg_arena *a, const struct vg_json *v, const char *co
 {
     int err = 0;
     *ret = vg_json_object();
-    VG_JSON_FOREACH_MEMBER (m, some(v)) {
+    VG_JSON_FOREACH_MEMBER (m, vg_autoscaler_some(v)) {
         bool is_left_out = false;
         for (const char *const *w = without; *w; w++)
             is_left_out |= vg_slice_eq(vg_json_key(m), vg_slice_str(*w));
         if (err == 0 && !is_left_out)
             err = vg_json_object_add(a, ret, vg_json_key(m), m->value);
     }
-    return err != 0 || !value ? err : set(a, ret, name, *value);
+    return err != 0 || !value ? err : vg_autoscaler_set(a, ret, name, *value);
 }
 
 static int from_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
@@ -420,16 +256,16 @@ static int from_stored(struct vg_arena *a, const struct vg_json *from, struct vg
     if (err == 0)
         err = with_annotations(a, vg_json_get_str(from, "metadata"), &printed, &part);
     if (err == 0)
-        err = set(a, ret, "metadata", part);
+        err = vg_autoscaler_set(a, ret, "metadata", part);
     if (err == 0)
         err = copy_part(a, spec, no_spec, "targetCPUUtilizationPercentage",
                         utilization(vg_json_get_str(spec, "metrics"), false), &part);
     if (err == 0)
-        err = set(a, ret, "spec", part);
+        err = vg_autoscaler_set(a, ret, "spec", part);
     if (err == 0)
         err = copy_part(a, status, no_status, "currentCPUUtilizationPercentage",
                         utilization(vg_json_get_str(status, "currentMetrics"), true), &part);
-    return err != 0 ? err : set(a, ret, "status", part);
+    return err != 0 ? err : vg_autoscaler_set(a, ret, "status", part);
 }
 
 /* ---- v1 to v2 ---- */
@@ -441,14 +277,14 @@ static int metrics_to_stored(struct vg_arena *a, const struct vg_json *metadata,
     struct vg_json metrics = vg_json_array();
     int err = read_annotation(a, metadata, METRICS, &given);
     if (err == 0 && given)
-        err = convert_metrics(a, false, false, given, &metrics);
+        err = vg_autoscaler_metrics(a, false, false, given, &metrics);
     VG_JSON_FOREACH_ITEM (it, &metrics) {
         if (err == 0)
-            err = set_target_type(a, it);
+            err = vg_autoscaler_set_target_type(a, it);
     }
     if (err == 0 && percentage)
-        err = put_cpu(a, &metrics, "target", percentage, "Utilization");
-    return err != 0 || metrics.n == 0 ? err : set(a, spec, "metrics", metrics);
+        err = vg_autoscaler_put_cpu(a, &metrics, "target", percentage, "Utilization");
+    return err != 0 || metrics.n == 0 ? err : vg_autoscaler_set(a, spec, "metrics", metrics);
 }
 
 static int spec_to_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
@@ -465,7 +301,7 @@ static int spec_to_stored(struct vg_arena *a, const struct vg_json *from, struct
     if (err != 0 || !behavior)
         return err;
     err = rename_keys(a, behavior, 0, &made);
-    return err != 0 || made.n == 0 ? err : set(a, ret, "behavior", made);
+    return err != 0 || made.n == 0 ? err : vg_autoscaler_set(a, ret, "behavior", made);
 }
 
 static int status_to_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
@@ -480,14 +316,14 @@ static int status_to_stored(struct vg_arena *a, const struct vg_json *from, stru
     if (err == 0)
         err = read_annotation(a, metadata, CURRENT_METRICS, &given);
     if (err == 0 && given)
-        err = convert_metrics(a, true, false, given, &metrics);
+        err = vg_autoscaler_metrics(a, true, false, given, &metrics);
     else if (err == 0 && percentage)
-        err = put_cpu(a, &metrics, "current", percentage, NULL);
+        err = vg_autoscaler_put_cpu(a, &metrics, "current", percentage, NULL);
     if (err == 0 && metrics.n)
-        err = set(a, ret, "currentMetrics", metrics);
+        err = vg_autoscaler_set(a, ret, "currentMetrics", metrics);
     if (err == 0)
         err = read_annotation(a, metadata, CONDITIONS, &conditions);
-    return err != 0 || !conditions ? err : set(a, ret, "conditions", *conditions);
+    return err != 0 || !conditions ? err : vg_autoscaler_set(a, ret, "conditions", *conditions);
 }
 
 static int to_stored(struct vg_arena *a, const struct vg_json *from, struct vg_json *ret)
@@ -496,14 +332,14 @@ static int to_stored(struct vg_arena *a, const struct vg_json *from, struct vg_j
     *ret = vg_json_object();
     int err = with_annotations(a, vg_json_get_str(from, "metadata"), NULL, &part);
     if (err == 0)
-        err = set(a, ret, "metadata", part);
+        err = vg_autoscaler_set(a, ret, "metadata", part);
     if (err == 0)
         err = spec_to_stored(a, from, &part);
     if (err == 0)
-        err = set(a, ret, "spec", part);
+        err = vg_autoscaler_set(a, ret, "spec", part);
     if (err == 0)
         err = status_to_stored(a, from, &part);
-    return err != 0 ? err : set(a, ret, "status", part);
+    return err != 0 ? err : vg_autoscaler_set(a, ret, "status", part);
 }
 
 const struct vg_conversion vg_conversion_autoscaler = {to_stored, from_stored};

@@ -6,6 +6,8 @@
 
 /* A version's schema, at the place where the original blames it: {"openAPIV3Schema": ...}. */
 void vg_check_crd_schema(struct vg_check *c, const struct vg_at *at, bool has_status);
+/* Is it structural? What is wrong is told in the order of fields. */
+bool vg_check_crd_structural(struct vg_check *c, const struct vg_at *schema);
 /* Default values below a schema. */
 void vg_check_crd_defaults(struct vg_check *c, const struct vg_at *s);
 /* What versions have beside a schema; that of selectable fields is given. */

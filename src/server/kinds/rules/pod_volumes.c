@@ -1,20 +1,12 @@
-/* pod_volumes.c - volumes of a pod: one source each, of a kind that is checked by its function. */
+/* pod_volumes.c - volumes of a pod: one source each. What a kind of source needs is in a table,
+ * what else it must keep to in a function of its own. */
 #include "pod_int.h"
 #include "storage.h"
 
 #define ISCSI_NAME_MAX 64u
+#define NEEDS_MAX 3u
 
 typedef void source_fn(struct vg_pod *p, const struct vg_at *at);
-
-/* Required value of each that is absent or empty. */
-static void need(struct vg_check *c, const struct vg_at *at, const char *const *names)
-{
-    for (; *names; names++) {
-        struct vg_at it = vg_at(at, *names);
-        (void)vg_check_given(c, &it);
-    }
-}
-#define NEED(c, at, ...) need((c), (at), (const char *const[]){__VA_ARGS__, NULL})
 
 /* A secret that is named must have a name. */
 static void check_secret_ref(struct vg_check *c, const struct vg_at *at)
@@ -50,29 +42,15 @@ static void check_host_path(struct vg_pod *p, const struct vg_at *at)
 static void check_git(struct vg_pod *p, const struct vg_at *at)
 {
     struct vg_at folder = vg_at(at, "directory");
-    NEED(p->c, at, "repository");
     (void)vg_check_descending_path(p->c, &folder);
 }
 
-static void check_secret(struct vg_pod *p, const struct vg_at *at)
+/* Of a secret or a config map. */
+static void check_items(struct vg_pod *p, const struct vg_at *at)
 {
     struct vg_at mode = vg_at(at, "defaultMode"), items = vg_at(at, "items");
-    NEED(p->c, at, "secretName");
     vg_pod_check_mode(p->c, &mode);
     vg_pod_check_secret_items(p->c, &items);
-}
-
-static void check_config_map(struct vg_pod *p, const struct vg_at *at)
-{
-    struct vg_at mode = vg_at(at, "defaultMode"), items = vg_at(at, "items");
-    NEED(p->c, at, "name");
-    vg_pod_check_mode(p->c, &mode);
-    vg_pod_check_secret_items(p->c, &items);
-}
-
-static void check_claim(struct vg_pod *p, const struct vg_at *at)
-{
-    NEED(p->c, at, "claimName");
 }
 
 static void check_ephemeral(struct vg_pod *p, const struct vg_at *at)
@@ -101,9 +79,9 @@ static void check_csi(struct vg_pod *p, const struct vg_at *at)
 static void check_image(struct vg_pod *p, const struct vg_at *at)
 {
     static const char *const policies[] = {"Always", "IfNotPresent", "Never", NULL};
-    struct vg_at policy = vg_at(at, "pullPolicy");
+    struct vg_at policy = vg_at(at, "pullPolicy"), reference = vg_at(at, "reference");
     if (p->meta)
-        NEED(p->c, at, "reference");
+        (void)vg_check_given(p->c, &reference);
     if (vg_check_given(p->c, &policy))
         (void)vg_check_one_of(p->c, &policy, policies);
 }
@@ -120,13 +98,13 @@ static void check_partition(struct vg_check *c, const struct vg_at *at)
 static void check_gce(struct vg_pod *p, const struct vg_at *at)
 {
     struct vg_at blamed = vg_at_of(at->up, "persistentDisk", at->v); /* as the original names it */
-    NEED(p->c, &blamed, "pdName");
+    struct vg_at name = vg_at(&blamed, "pdName");
+    (void)vg_check_given(p->c, &name);
     check_partition(p->c, &blamed);
 }
 
 static void check_aws(struct vg_pod *p, const struct vg_at *at)
 {
-    NEED(p->c, at, "volumeID");
     check_partition(p->c, at);
 }
 
@@ -134,7 +112,6 @@ static void check_nfs(struct vg_pod *p, const struct vg_at *at)
 {
     struct vg_at path = vg_at(at, "path");
     struct vg_slice s = vg_at_text(&path);
-    NEED(p->c, at, "server", "path");
     if (s.n == 0 || s.p[0] != '/')
         vg_bad_text(p->c, &path, "must be an absolute path");
 }
@@ -193,7 +170,6 @@ static void check_iscsi(struct vg_pod *p, const struct vg_at *at)
     struct vg_at find = vg_at(at, "chapAuthDiscovery"), login = vg_at(at, "chapAuthSession");
     const struct vg_json *initiator = vg_json_get_str(at->v, "initiatorName");
     struct vg_at blamed = vg_at_of(at, "initiatorname", initiator);
-    NEED(p->c, at, "targetPortal");
     if (vg_check_given(p->c, &iqn))
         check_initiator(p->c, &iqn);
     (void)vg_check_range(p->c, &lun, 0, 255);
@@ -215,11 +191,6 @@ static void check_iscsi_name(struct vg_pod *p, const struct vg_at *volume)
                     "characters if iscsi.initiatorName is specified.");
 }
 
-static void check_glusterfs(struct vg_pod *p, const struct vg_at *at)
-{
-    NEED(p->c, at, "endpoints", "path");
-}
-
 static void check_flocker(struct vg_pod *p, const struct vg_at *at)
 {
     struct vg_at name = vg_at(at, "datasetName"), uuid = vg_at(at, "datasetUUID");
@@ -233,20 +204,9 @@ static void check_flocker(struct vg_pod *p, const struct vg_at *at)
         vg_bad_text(p->c, &name, "must not contain '/'");
 }
 
-static void check_rbd(struct vg_pod *p, const struct vg_at *at)
-{
-    NEED(p->c, at, "monitors", "image");
-}
-
 static void check_cinder(struct vg_pod *p, const struct vg_at *at)
 {
-    NEED(p->c, at, "volumeID");
     check_secret_ref(p->c, at);
-}
-
-static void check_cephfs(struct vg_pod *p, const struct vg_at *at)
-{
-    NEED(p->c, at, "monitors");
 }
 
 /* One colon, or brackets around what has more. */
@@ -266,6 +226,7 @@ static void check_quobyte(struct vg_pod *p, const struct vg_at *at)
 {
     static const char pairs[] = "must be a host:port pair or multiple pairs separated by commas";
     struct vg_at registry = vg_at(at, "registry"), tenant = vg_at(at, "tenant");
+    struct vg_at volume = vg_at(at, "volume");
     struct vg_slice s = vg_at_text(&registry);
     if (s.n == 0)
         vg_required(p->c, &registry, pairs);
@@ -279,7 +240,7 @@ static void check_quobyte(struct vg_pod *p, const struct vg_at *at)
                 vg_bad_text(p->c, &registry, pairs);
             from = i + 1;
         }
-    NEED(p->c, at, "volume");
+    (void)vg_check_given(p->c, &volume);
 }
 
 static void check_fc(struct vg_pod *p, const struct vg_at *at)
@@ -306,7 +267,6 @@ static bool ends_with(struct vg_slice s, const char *suffix)
 static void check_flex(struct vg_pod *p, const struct vg_at *at)
 {
     struct vg_at options = vg_at(at, "options");
-    NEED(p->c, at, "driver");
     if (!options.v)
         return;
     VG_JSON_FOREACH_MEMBER (m, options.v) {
@@ -324,11 +284,6 @@ static void check_flex(struct vg_pod *p, const struct vg_at *at)
     }
 }
 
-static void check_azure_file(struct vg_pod *p, const struct vg_at *at)
-{
-    NEED(p->c, at, "secretName", "shareName");
-}
-
 static void check_azure_disk(struct vg_pod *p, const struct vg_at *at)
 {
     static const char *const modes[] = {"None", "ReadOnly", "ReadWrite", NULL};
@@ -340,7 +295,6 @@ static void check_azure_disk(struct vg_pod *p, const struct vg_at *at)
         "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd", NULL};
     struct vg_at mode = vg_at(at, "cachingMode"), kind = vg_at(at, "kind");
     struct vg_at uri = vg_at(at, "diskURI");
-    NEED(p->c, at, "diskName", "diskURI");
     if (vg_at_is_set(&mode))
         (void)vg_check_one_of(p->c, &mode, modes);
     if (!vg_at_is_set(&kind))
@@ -350,26 +304,6 @@ static void check_azure_disk(struct vg_pod *p, const struct vg_at *at)
     struct vg_slice start = is_managed ? VG_SLICE_LIT("/subscriptions/") : VG_SLICE_LIT("https://");
     if (!vg_slice_has_prefix(vg_at_text(&uri), start))
         vg_unsupported(p->c, &uri, is_managed ? managed : blob);
-}
-
-static void check_vsphere(struct vg_pod *p, const struct vg_at *at)
-{
-    NEED(p->c, at, "volumePath");
-}
-
-static void check_photon(struct vg_pod *p, const struct vg_at *at)
-{
-    NEED(p->c, at, "pdID");
-}
-
-static void check_portworx(struct vg_pod *p, const struct vg_at *at)
-{
-    NEED(p->c, at, "volumeID");
-}
-
-static void check_scale_io(struct vg_pod *p, const struct vg_at *at)
-{
-    NEED(p->c, at, "gateway", "system", "volumeName");
 }
 
 static void check_storage_os(struct vg_pod *p, const struct vg_at *at)
@@ -385,39 +319,52 @@ static void check_storage_os(struct vg_pod *p, const struct vg_at *at)
 /* ---- all of them ---- */
 
 /* In the order of the original: the first that is there is checked, others are refused. */
-static const struct {
+static const struct source {
     const char *name;
-    source_fn *check;
-} sources[] = {{"emptyDir", check_empty_dir},
-               {"hostPath", check_host_path},
-               {"gitRepo", check_git},
-               {"gcePersistentDisk", check_gce},
-               {"awsElasticBlockStore", check_aws},
-               {"secret", check_secret},
-               {"nfs", check_nfs},
-               {"iscsi", check_iscsi},
-               {"glusterfs", check_glusterfs},
-               {"flocker", check_flocker},
-               {"persistentVolumeClaim", check_claim},
-               {"rbd", check_rbd},
-               {"cinder", check_cinder},
-               {"cephfs", check_cephfs},
-               {"quobyte", check_quobyte},
-               {"downwardAPI", vg_pod_check_downward},
-               {"fc", check_fc},
-               {"flexVolume", check_flex},
-               {"configMap", check_config_map},
-               {"azureFile", check_azure_file},
-               {"vsphereVolume", check_vsphere},
-               {"photonPersistentDisk", check_photon},
-               {"portworxVolume", check_portworx},
-               {"azureDisk", check_azure_disk},
-               {"storageos", check_storage_os},
-               {"projected", vg_pod_check_projected},
-               {"scaleIO", check_scale_io},
-               {"csi", check_csi},
-               {"ephemeral", check_ephemeral},
-               {"image", check_image}};
+    const char *needs[NEEDS_MAX + 1u]; /* members that must be given */
+    source_fn *check;                  /* what else there is to say; NULL: nothing */
+} sources[] = {
+    {"emptyDir", {NULL}, check_empty_dir},
+    {"hostPath", {NULL}, check_host_path},
+    {"gitRepo", {"repository"}, check_git},
+    {"gcePersistentDisk", {NULL}, check_gce},
+    {"awsElasticBlockStore", {"volumeID"}, check_aws},
+    {"secret", {"secretName"}, check_items},
+    {"nfs", {"server", "path"}, check_nfs},
+    {"iscsi", {"targetPortal"}, check_iscsi},
+    {"glusterfs", {"endpoints", "path"}, NULL},
+    {"flocker", {NULL}, check_flocker},
+    {"persistentVolumeClaim", {"claimName"}, NULL},
+    {"rbd", {"monitors", "image"}, NULL},
+    {"cinder", {"volumeID"}, check_cinder},
+    {"cephfs", {"monitors"}, NULL},
+    {"quobyte", {NULL}, check_quobyte},
+    {"downwardAPI", {NULL}, vg_pod_check_downward},
+    {"fc", {NULL}, check_fc},
+    {"flexVolume", {"driver"}, check_flex},
+    {"configMap", {"name"}, check_items},
+    {"azureFile", {"secretName", "shareName"}, NULL},
+    {"vsphereVolume", {"volumePath"}, NULL},
+    {"photonPersistentDisk", {"pdID"}, NULL},
+    {"portworxVolume", {"volumeID"}, NULL},
+    {"azureDisk", {"diskName", "diskURI"}, check_azure_disk},
+    {"storageos", {NULL}, check_storage_os},
+    {"projected", {NULL}, vg_pod_check_projected},
+    {"scaleIO", {"gateway", "system", "volumeName"}, NULL},
+    {"csi", {NULL}, check_csi},
+    {"ephemeral", {NULL}, check_ephemeral},
+    {"image", {NULL}, check_image},
+};
+
+static void check_one(struct vg_pod *p, const struct source *source, const struct vg_at *at)
+{
+    for (const char *const *name = source->needs; *name; name++) {
+        struct vg_at it = vg_at(at, *name);
+        (void)vg_check_given(p->c, &it);
+    }
+    if (source->check)
+        source->check(p, at);
+}
 
 /* The claim that is made for an ephemeral volume: <pod>-<volume>. */
 static bool claim_name(struct vg_pod *p, const struct vg_at *volume, struct vg_slice *ret)
@@ -455,7 +402,7 @@ static void check_source(struct vg_pod *p, const struct vg_at *volume)
             vg_forbidden(p->c, &source, "may not specify more than 1 volume type");
         } else {
             has_one = true;
-            sources[i].check(p, &source);
+            check_one(p, &sources[i], &source);
             if (sources[i].check == check_ephemeral)
                 check_claim_name(p, volume);
         }
@@ -471,7 +418,7 @@ void vg_check_volume_source(struct vg_check *c, const struct vg_at *source)
     struct vg_pod none = {.c = c};
     for (size_t i = 0; i < VG_ARRAY_LEN(sources); i++)
         if (strcmp(sources[i].name, source->name) == 0)
-            sources[i].check(&none, source);
+            check_one(&none, &sources[i], source);
 }
 
 void vg_pod_check_volumes(struct vg_pod *p)

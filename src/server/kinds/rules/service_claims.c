@@ -4,30 +4,12 @@
  *   create:   an address for each family, a port for each that needs one
  *   update:   what the change of type, family or ports needs more, and needs no more
  *   delete:   everything goes back
- * In the order and with the words of the original. */
-#include <errno.h>
-#include <stdio.h>
-
-#include "claims.h"
+ * In the order and with the words of the original. Ports are in service_ports.c. */
 #include "ip.h"
-#include "service.h"
+#include "service_claiming.h"
 
 /* Ports of one service that are opened on nodes: all of them are written in one transaction. */
 #define NODE_PORTS_MAX 100u
-
-struct claiming {
-    struct vg_claims *cl;
-    struct vg_check *c;
-    struct vg_json *spec;      /* NULL: it is going */
-    const struct vg_json *old; /* its spec; NULL: it is new */
-    struct vg_at at;           /* of spec */
-    int err;
-};
-
-static size_t count(const struct vg_json *list)
-{
-    return vg_json_is(list, VG_JSON_ARRAY) ? list->n : 0;
-}
 
 static const struct vg_json *get(const struct vg_json *spec, const char *name)
 {
@@ -36,10 +18,10 @@ static const struct vg_json *get(const struct vg_json *spec, const char *name)
 
 static struct vg_slice text_at(const struct vg_json *list, size_t i)
 {
-    return i < count(list) ? vg_json_text(&list->items[i]) : VG_SLICE_LIT("");
+    return i < vg_claiming_n(list) ? vg_json_text(&list->items[i]) : VG_SLICE_LIT("");
 }
 
-static void set_text(struct claiming *k, const char *name, struct vg_slice text)
+static void set_text(struct vg_claiming *k, const char *name, struct vg_slice text)
 {
     struct vg_json v;
     if (k->err == 0)
@@ -49,18 +31,18 @@ static void set_text(struct claiming *k, const char *name, struct vg_slice text)
 }
 
 /* A list of our own, so that the old object's, which may be shared, stays as it is. */
-static struct vg_json *own_list(struct claiming *k, const char *name)
+static struct vg_json *own_list(struct vg_claiming *k, const char *name)
 {
     const struct vg_json *was = get(k->spec, name);
     struct vg_json list = vg_json_array();
-    for (size_t i = 0; i < count(was) && k->err == 0; i++)
+    for (size_t i = 0; i < vg_claiming_n(was) && k->err == 0; i++)
         k->err = vg_json_array_push(k->cl->arena, &list, was->items[i]);
     if (k->err == 0)
         k->err = vg_json_object_set(k->cl->arena, k->spec, vg_slice_str(name), list);
     return k->err == 0 ? vg_json_get_str(k->spec, name) : NULL;
 }
 
-static void push_text(struct claiming *k, const char *name, struct vg_slice text)
+static void push_text(struct vg_claiming *k, const char *name, struct vg_slice text)
 {
     struct vg_json v = vg_json_null(), *list = own_list(k, name);
     if (list)
@@ -69,19 +51,19 @@ static void push_text(struct claiming *k, const char *name, struct vg_slice text
         k->err = vg_json_array_push(k->cl->arena, list, v);
 }
 
-static void keep_first(struct claiming *k, const char *name)
+static void keep_first(struct vg_claiming *k, const char *name)
 {
     struct vg_json *list = own_list(k, name);
     while (list && list->n > 1 && vg_json_array_remove(list, list->n - 1u))
         ;
 }
 
-static bool is_same_list(const struct claiming *k, const char *name)
+static bool is_same_list(const struct vg_claiming *k, const char *name)
 {
     const struct vg_json *a = get(k->spec, name), *b = get(k->old, name);
-    if (count(a) != count(b))
+    if (vg_claiming_n(a) != vg_claiming_n(b))
         return false;
-    for (size_t i = 0; i < count(a); i++) {
+    for (size_t i = 0; i < vg_claiming_n(a); i++) {
         if (!vg_slice_eq(text_at(a, i), text_at(b, i)))
             return false;
     }
@@ -113,7 +95,7 @@ static bool has_selector(const struct vg_json *spec)
 }
 
 /* One that prefers two stacks and is left as it is stays so, whatever became of the cluster. */
-static bool is_settled(const struct claiming *k)
+static bool is_settled(const struct vg_claiming *k)
 {
     return k->old && is_ip_type(k->spec) &&
            vg_slice_eq(vg_json_text(get(k->spec, "type")), vg_json_text(get(k->old, "type"))) &&
@@ -122,7 +104,7 @@ static bool is_settled(const struct claiming *k)
            is_same_list(k, "clusterIPs") && is_same_list(k, "ipFamilies");
 }
 
-static void infer_policy(struct claiming *k)
+static void infer_policy(struct vg_claiming *k)
 {
     if (get(k->spec, "ipFamilyPolicy"))
         return;
@@ -135,15 +117,15 @@ static void infer_policy(struct claiming *k)
 }
 
 /* Fewer than before, and those that are left are the first of them. */
-static bool is_reduced(const struct claiming *k, const char *name)
+static bool is_reduced(const struct vg_claiming *k, const char *name)
 {
     const struct vg_json *a = get(k->spec, name), *b = get(k->old, name);
-    if (count(a) == 0 || count(a) >= count(b))
+    if (vg_claiming_n(a) == 0 || vg_claiming_n(a) >= vg_claiming_n(b))
         return false;
     return vg_slice_eq(text_at(a, 0), text_at(b, 0));
 }
 
-static void settle_update(struct claiming *k)
+static void settle_update(struct vg_claiming *k)
 {
     struct vg_at policy = vg_at(&k->at, "ipFamilyPolicy");
     if (has_policy(k->spec, "SingleStack")) {
@@ -159,22 +141,22 @@ static void settle_update(struct claiming *k)
         vg_bad_text(k->c, &policy, "must be 'SingleStack' to release the secondary IP family");
 }
 
-static void check_single(struct claiming *k)
+static void check_single(struct vg_claiming *k)
 {
     struct vg_at policy = vg_at(&k->at, "ipFamilyPolicy");
     if (!has_policy(k->spec, "SingleStack"))
         return;
-    if (count(get(k->spec, "clusterIPs")) == 2)
+    if (vg_claiming_n(get(k->spec, "clusterIPs")) == 2)
         vg_bad_text(k->c, &policy,
                     "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are "
                     "specified");
-    if (count(get(k->spec, "ipFamilies")) == 2)
+    if (vg_claiming_n(get(k->spec, "ipFamilies")) == 2)
         vg_bad_text(k->c, &policy,
                     "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are "
                     "specified");
 }
 
-static bool has_family(const struct claiming *k, bool is_v6)
+static bool has_family(const struct vg_claiming *k, bool is_v6)
 {
     return is_v6 ? k->cl->has_v6 : k->cl->has_v4;
 }
@@ -185,17 +167,17 @@ static struct vg_slice family_name(bool is_v6)
 }
 
 /* Addresses that were asked for tell their family. */
-static void infer_families(struct claiming *k)
+static void infer_families(struct vg_claiming *k)
 {
     const struct vg_json *ips = get(k->spec, "clusterIPs");
-    for (size_t i = 0; i < count(ips) && k->err == 0; i++) {
+    for (size_t i = 0; i < vg_claiming_n(ips) && k->err == 0; i++) {
         struct vg_ip ip;
         if (vg_slice_eq(text_at(ips, i), VG_SLICE_LIT("None")) ||
             !vg_ip_parse(text_at(ips, i), &ip))
             return;
         bool is_v6 = !vg_ip_means_v4(&ip);
         struct vg_at list = vg_at(&k->at, "clusterIPs"), at = vg_at_item(&list, i);
-        if (i < count(get(k->spec, "ipFamilies")))
+        if (i < vg_claiming_n(get(k->spec, "ipFamilies")))
             continue;
         at.v = list.v; /* the whole list is blamed */
         if (has_family(k, is_v6))
@@ -206,21 +188,21 @@ static void infer_families(struct claiming *k)
     }
 }
 
-static void add_other_family(struct claiming *k)
+static void add_other_family(struct vg_claiming *k)
 {
     const struct vg_json *list = get(k->spec, "ipFamilies");
-    if (count(list) == 1 && !has_policy(k->spec, "SingleStack"))
+    if (vg_claiming_n(list) == 1 && !has_policy(k->spec, "SingleStack"))
         push_text(k, "ipFamilies",
                   family_name(vg_slice_eq(text_at(list, 0), VG_SLICE_LIT("IPv4"))));
 }
 
-static void add_first_family(struct claiming *k)
+static void add_first_family(struct vg_claiming *k)
 {
-    if (count(get(k->spec, "ipFamilies")) == 0)
+    if (vg_claiming_n(get(k->spec, "ipFamilies")) == 0)
         push_text(k, "ipFamilies", family_name(k->cl->prefers_v6));
 }
 
-static void check_configured(struct claiming *k)
+static void check_configured(struct vg_claiming *k)
 {
     struct vg_at policy = vg_at(&k->at, "ipFamilyPolicy"), list = vg_at(&k->at, "ipFamilies");
     if (has_policy(k->spec, "RequireDualStack") && !(k->cl->has_v4 && k->cl->has_v6))
@@ -231,24 +213,19 @@ static void check_configured(struct claiming *k)
     }
 }
 
-static bool is_over(const struct claiming *k)
-{
-    return k->err < 0 || k->c->errors->n || k->c->errors->failed;
-}
-
-static void settle_families(struct claiming *k)
+static void settle_families(struct vg_claiming *k)
 {
     if (vg_service_is(k->spec, "ExternalName") || is_settled(k))
         return;
     infer_policy(k);
     vg_service_check_addresses(k->c, &k->at, get(k->old, "clusterIPs"));
-    if (is_over(k))
+    if (vg_claiming_is_over(k))
         return;
     if (k->old)
         settle_update(k);
     check_single(k);
     infer_families(k);
-    if (is_over(k))
+    if (vg_claiming_is_over(k))
         return;
     if (is_none(k->spec) && !has_selector(k->spec)) {
         add_first_family(k);
@@ -256,7 +233,7 @@ static void settle_families(struct claiming *k)
         return;
     }
     check_configured(k);
-    if (is_over(k))
+    if (vg_claiming_is_over(k))
         return;
     add_first_family(k);
     if (k->cl->has_v4 && k->cl->has_v6)
@@ -265,7 +242,7 @@ static void settle_families(struct claiming *k)
 
 /* ---- addresses ---- */
 
-static void refuse_ip(struct claiming *k, struct vg_slice wanted, bool is_v6, int err)
+static void refuse_ip(struct vg_claiming *k, struct vg_slice wanted, bool is_v6, int err)
 {
     struct vg_at at = vg_at(&k->at, "clusterIPs");
     if (err == VIGIL_E_EXISTS)
@@ -284,7 +261,7 @@ static void refuse_ip(struct claiming *k, struct vg_slice wanted, bool is_v6, in
 }
 
 /* The i-th address, of the i-th family; what is asked for is in the list already. */
-static void take_ip(struct claiming *k, size_t i)
+static void take_ip(struct vg_claiming *k, size_t i)
 {
     bool is_v6 = vg_slice_eq(text_at(get(k->spec, "ipFamilies"), i), VG_SLICE_LIT("IPv6"));
     struct vg_slice wanted = text_at(get(k->spec, "clusterIPs"), i), got;
@@ -298,32 +275,34 @@ static void take_ip(struct claiming *k, size_t i)
         set_text(k, "clusterIP", got);
 }
 
-static void take_ips(struct claiming *k, size_t from)
+static void take_ips(struct vg_claiming *k, size_t from)
 {
     if (vg_service_is(k->spec, "ExternalName") || is_none(k->spec))
         return;
-    for (size_t i = from; i < count(get(k->spec, "ipFamilies")) && !is_over(k); i++) {
+    for (size_t i = from; i < vg_claiming_n(get(k->spec, "ipFamilies")) && !vg_claiming_is_over(k);
+         i++) {
         if (!k->cl->failure.n)
             take_ip(k, i);
     }
 }
 
-static void give_ips(struct claiming *k, size_t from)
+static void give_ips(struct vg_claiming *k, size_t from)
 {
     const struct vg_json *ips = get(k->old, "clusterIPs");
     if (vg_service_is(k->old, "ExternalName") || is_none(k->old))
         return;
-    for (size_t i = from; i < count(ips) && k->err == 0; i++) {
+    for (size_t i = from; i < vg_claiming_n(ips) && k->err == 0; i++) {
         if (text_at(ips, i).n)
             k->err = k->cl->ops->give_ip(k->cl, text_at(ips, i));
     }
 }
 
-static void change_ips(struct claiming *k)
+static void change_ips(struct vg_claiming *k)
 {
     bool was_name = vg_service_is(k->old, "ExternalName");
     bool is_name = vg_service_is(k->spec, "ExternalName");
-    size_t before = count(get(k->old, "ipFamilies")), now = count(get(k->spec, "ipFamilies"));
+    size_t before = vg_claiming_n(get(k->old, "ipFamilies")),
+           now = vg_claiming_n(get(k->spec, "ipFamilies"));
     if (is_settled(k))
         return;
     if (was_name && !is_name)
@@ -336,193 +315,48 @@ static void change_ips(struct claiming *k)
         take_ips(k, 1);
     else if (before == 2 && now == 1)
         give_ips(k, 1);
-    else if (count(get(k->old, "clusterIPs")) == 0) /* stored before there were any */
+    else if (vg_claiming_n(get(k->old, "clusterIPs")) == 0) /* stored before there were any */
         take_ips(k, 0);
-}
-
-/* ---- ports of nodes ---- */
-
-static uint32_t int_of(const struct vg_json *v)
-{
-    int64_t n = 0;
-    return v && vg_json_to_int64(v, &n) == 0 && n > 0 && n <= 65535 ? (uint32_t)n : 0;
-}
-
-static uint32_t node_port(const struct vg_json *spec, size_t i)
-{
-    return int_of(vg_json_get_str(&get(spec, "ports")->items[i], "nodePort"));
-}
-
-static bool has_node_ports(const struct vg_json *spec)
-{
-    return vg_service_is(spec, "NodePort") || vg_service_is(spec, "LoadBalancer");
-}
-
-static bool wants_node_ports(const struct vg_json *spec)
-{
-    const struct vg_json *allocate = get(spec, "allocateLoadBalancerNodePorts");
-    return vg_service_is(spec, "NodePort") ||
-           (vg_service_is(spec, "LoadBalancer") && (!allocate || vg_json_is_true(allocate)));
-}
-
-/* Is the number among those of the first n ports? */
-static bool has_number(const struct vg_json *spec, size_t n, uint32_t number)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (node_port(spec, i) == number)
-            return true;
-    }
-    return false;
-}
-
-static void refuse_port(struct claiming *k, size_t i, uint32_t wanted, int err)
-{
-    struct vg_at ports = vg_at(&k->at, "ports"), port = vg_at_item(&ports, i),
-                 at = vg_at(&port, "nodePort");
-    char text[16];
-    struct vg_slice value = vg_slice(text, (size_t)snprintf(text, sizeof text, "%u", wanted));
-    if (err == VIGIL_E_EXISTS)
-        vg_bad_value(k->c, &at, value, "provided port is already allocated");
-    else if (err == VIGIL_E_NOT_FOUND)
-        vg_bad_value(k->c, &at, value,
-                     "provided port is not in the valid range. The range of valid ports is %.*s",
-                     VG_SLICE_ARG(k->cl->ports));
-    else if (err == VIGIL_E_STORE_FULL || err == VIGIL_E_TOO_LARGE)
-        k->cl->failure = VG_SLICE_LIT("failed to allocate a nodePort: range is full");
-    else
-        k->err = err;
-}
-
-/* The ports are our own, as prepare left them: they may be set. */
-static void set_node_port(struct claiming *k, size_t i, uint32_t number)
-{
-    struct vg_json v;
-    struct vg_json *port = &vg_json_get_str(k->spec, "ports")->items[i];
-    if (k->err == 0)
-        k->err = vg_json_make_uint(k->cl->arena, number, &v);
-    if (k->err == 0)
-        k->err = vg_json_object_set(k->cl->arena, port, VG_SLICE_LIT("nodePort"), v);
-}
-
-/* What another port of the same number was given, or asks for. */
-static uint32_t port_of_twin(const struct vg_json *spec, size_t i)
-{
-    const struct vg_json *ports = get(spec, "ports");
-    uint32_t number = int_of(vg_json_get_str(&ports->items[i], "port"));
-    for (size_t j = 0; j < ports->n; j++) {
-        if (int_of(vg_json_get_str(&ports->items[j], "port")) == number && node_port(spec, j))
-            return node_port(spec, j);
-    }
-    return 0;
-}
-
-/* A port that asks for a number takes it, once for all ports that share it. One that asks for none
- * is given that of its twin (of a new service alone, as there), or any. */
-static void take_port(struct claiming *k, size_t i)
-{
-    uint32_t wanted = node_port(k->spec, i), got;
-    bool was_ours = k->old && wanted && has_number(k->old, count(get(k->old, "ports")), wanted);
-    if (wanted && (was_ours || has_number(k->spec, i, wanted)))
-        return;
-    uint32_t twin = !wanted && !k->old ? port_of_twin(k->spec, i) : 0;
-    if (twin) {
-        bool is_taken = has_number(k->spec, i, twin);
-        set_node_port(k, i, twin);
-        wanted = twin;
-        if (is_taken)
-            return;
-    }
-    int err = k->cl->ops->take_port(k->cl, wanted, &got);
-    if (err < 0)
-        refuse_port(k, i, wanted, err);
-    else if (!wanted)
-        set_node_port(k, i, got);
-}
-
-static void take_ports(struct claiming *k)
-{
-    const struct vg_json *ports = get(k->spec, "ports");
-    for (size_t i = 0; i < count(ports) && !is_over(k) && !k->cl->failure.n; i++) {
-        if (node_port(k->spec, i) || wants_node_ports(k->spec))
-            take_port(k, i);
-    }
-}
-
-static void give_ports(struct claiming *k)
-{
-    const struct vg_json *ports = get(k->old, "ports");
-    for (size_t i = 0; i < count(ports) && k->err == 0; i++) {
-        uint32_t number = node_port(k->old, i);
-        bool is_kept = k->spec && has_node_ports(k->spec) &&
-                       has_number(k->spec, count(get(k->spec, "ports")), number);
-        if (number && !is_kept && !has_number(k->old, i, number))
-            k->err = k->cl->ops->give_port(k->cl, number);
-    }
-}
-
-static void settle_health_port(struct claiming *k)
-{
-    bool needed = k->old && vg_service_has_health_check(k->old);
-    bool needs = k->spec && vg_service_has_health_check(k->spec);
-    uint32_t before = int_of(get(k->old, "healthCheckNodePort")), got;
-    if (needed && !needs && before)
-        k->err = k->cl->ops->give_port(k->cl, before);
-    if (!needs || needed)
-        return;
-    uint32_t wanted = int_of(get(k->spec, "healthCheckNodePort"));
-    int err = k->cl->ops->take_port(k->cl, wanted, &got);
-    struct vg_json v;
-    if (err == VIGIL_E_EXISTS || err == VIGIL_E_NOT_FOUND)
-        k->err = vg_arena_printf(
-            k->cl->arena, &k->cl->failure,
-            "failed to allocate requested HealthCheck NodePort %u: provided "
-            "port is %s",
-            wanted, err == VIGIL_E_EXISTS ? "already allocated" : "not in the valid range");
-    else if (err == VIGIL_E_STORE_FULL || err == VIGIL_E_TOO_LARGE)
-        k->cl->failure = VG_SLICE_LIT("failed to allocate a HealthCheck NodePort: range is full");
-    else if (err < 0)
-        k->err = err;
-    else if (!wanted && (k->err = vg_json_make_uint(k->cl->arena, got, &v)) == 0)
-        k->err = vg_json_object_set(k->cl->arena, k->spec, VG_SLICE_LIT("healthCheckNodePort"), v);
 }
 
 /* ---- the whole ---- */
 
-static void claim_all(struct claiming *k)
+static void claim_all(struct vg_claiming *k)
 {
     settle_families(k);
-    if (is_over(k))
+    if (vg_claiming_is_over(k))
         return;
-    if (has_node_ports(k->spec) && count(get(k->spec, "ports")) > NODE_PORTS_MAX) {
+    if (vg_service_has_node_ports(k->spec) &&
+        vg_claiming_n(get(k->spec, "ports")) > NODE_PORTS_MAX) {
         struct vg_at ports = vg_at(&k->at, "ports");
-        vg_too_many(k->c, &ports, count(get(k->spec, "ports")), NODE_PORTS_MAX);
+        vg_too_many(k->c, &ports, vg_claiming_n(get(k->spec, "ports")), NODE_PORTS_MAX);
         return;
     }
     if (k->old)
         change_ips(k);
     else
         take_ips(k, 0);
-    if (is_over(k) || k->cl->failure.n)
+    if (vg_claiming_is_over(k) || k->cl->failure.n)
         return;
-    if (k->old && has_node_ports(k->old))
-        give_ports(k);
-    if (has_node_ports(k->spec))
-        take_ports(k);
-    if (!is_over(k) && !k->cl->failure.n)
-        settle_health_port(k);
+    if (k->old && vg_service_has_node_ports(k->old))
+        vg_service_give_ports(k);
+    if (vg_service_has_node_ports(k->spec))
+        vg_service_take_ports(k);
+    if (!vg_claiming_is_over(k) && !k->cl->failure.n)
+        vg_service_settle_health_port(k);
 }
 
 int vg_service_claim(struct vg_claims *cl, struct vg_check *c, struct vg_json *obj,
                      const struct vg_json *old)
 {
-    struct claiming k = {.cl = cl, .c = c, .old = get(old, "spec")};
+    struct vg_claiming k = {.cl = cl, .c = c, .old = get(old, "spec")};
     struct vg_at root;
     if (!obj) {
         give_ips(&k, 0);
         if (k.err == 0)
-            give_ports(&k);
+            vg_service_give_ports(&k);
         if (k.err == 0)
-            settle_health_port(&k);
+            vg_service_settle_health_port(&k);
         return k.err;
     }
     k.spec = vg_json_get_str(obj, "spec");
