@@ -15,6 +15,9 @@ void vg_check_webhook_url(struct vg_check *c, const struct vg_at *at);
 void vg_check_webhook_service(struct vg_check *c, const struct vg_at *at, const char *name,
                               const char *ns);
 
+/* Versions of reviews that a webhook knows, at least one: ours among them, none twice. */
+void vg_check_review_versions(struct vg_check *c, const struct vg_at *at);
+
 /* Which requests: operations, groups, versions, resources, scope. */
 void vg_check_admission_rule(struct vg_check *c, const struct vg_at *at);
 /* Named conditions; their expressions are looked at only for being there. */

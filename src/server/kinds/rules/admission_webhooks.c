@@ -140,28 +140,6 @@ static void check_hook_name(struct vg_check *c, const struct vg_at *at)
         vg_bad(c, at, "should be a domain with at least three segments separated by dots");
 }
 
-static void check_review_versions(struct vg_check *c, const struct vg_at *at)
-{
-    VG_AUTO(names) seen = {0};
-    bool has_known = false;
-    if (vg_at_n(at) == 0) {
-        vg_required(c, at, "must specify one of v1, v1beta1");
-        return;
-    }
-    VG_CHECK_EACH (c, version, at) {
-        struct vg_name_reasons why = {0};
-        if (!vg_names_add(c, &seen, vg_at_text(&version), NULL)) {
-            vg_bad(c, &version, "duplicate version");
-            continue;
-        }
-        if (!vg_validate_dns1035_label(vg_at_text(&version), &why))
-            (void)vg_check_reasons(c, &version, &why);
-        has_known = has_known || vg_at_is(&version, "v1") || vg_at_is(&version, "v1beta1");
-    }
-    if (!has_known)
-        vg_bad(c, at, "must include at least one of v1, v1beta1");
-}
-
 static void check_choice(struct vg_check *c, const struct vg_at *hook, const char *member,
                          const char *const *known)
 {
@@ -196,7 +174,10 @@ static void check_hook(struct vg_check *c, const struct vg_at *hook)
     check_choice(c, hook, "reinvocationPolicy", again); /* of mutating ones alone */
     vg_check_webhook_client(c, &client);
     vg_check_match_conditions(c, &match);
-    check_review_versions(c, &versions);
+    if (vg_at_n(&versions) == 0)
+        vg_required(c, &versions, "must specify one of v1, v1beta1");
+    else
+        vg_check_review_versions(c, &versions);
 }
 
 static void check_hooks(struct vg_check *c, const struct vg_at *obj)

@@ -51,38 +51,44 @@ static int insert(struct vg_arena *a, struct vg_amounts *list, uint32_t at, stru
     return 0;
 }
 
-int vg_amounts_set(struct vg_arena *a, struct vg_amounts *list, struct vg_slice name,
-                   const struct vg_quantity *q)
+/* The quantity of that name to be changed; NULL in *ret: it was not there, and is `q` now. */
+static int find_or_insert(struct vg_arena *a, struct vg_amounts *list, struct vg_slice name,
+                          const struct vg_quantity *q, struct vg_quantity **ret)
 {
     uint32_t place = 0;
     struct vg_amount *x = look_up(list, name, &place);
-    if (!x)
-        return insert(a, list, place, name, q);
-    x->q = *q;
-    return 0;
+    *ret = x ? &x->q : NULL;
+    return x ? 0 : insert(a, list, place, name, q);
+}
+
+int vg_amounts_set(struct vg_arena *a, struct vg_amounts *list, struct vg_slice name,
+                   const struct vg_quantity *q)
+{
+    struct vg_quantity *was;
+    int err = find_or_insert(a, list, name, q, &was);
+    if (was)
+        *was = *q;
+    return err;
 }
 
 int vg_amounts_add(struct vg_arena *a, struct vg_amounts *list, struct vg_slice name,
                    const struct vg_quantity *q)
 {
-    uint32_t place = 0;
-    struct vg_amount *x = look_up(list, name, &place);
-    if (!x)
-        return insert(a, list, place, name, q);
-    int r = vg_quantity_add(&x->q, q);
-    return r == -ERANGE ? 0 : r;
+    struct vg_quantity *was;
+    int err = find_or_insert(a, list, name, q, &was);
+    if (was)
+        err = vg_quantity_add(was, q);
+    return err == -ERANGE ? 0 : err;
 }
 
 int vg_amounts_raise(struct vg_arena *a, struct vg_amounts *list, struct vg_slice name,
                      const struct vg_quantity *q)
 {
-    uint32_t place = 0;
-    struct vg_amount *x = look_up(list, name, &place);
-    if (!x)
-        return insert(a, list, place, name, q);
-    if (vg_quantity_cmp(q, &x->q) > 0)
-        x->q = *q;
-    return 0;
+    struct vg_quantity *was;
+    int err = find_or_insert(a, list, name, q, &was);
+    if (was && vg_quantity_cmp(q, was) > 0)
+        *was = *q;
+    return err;
 }
 
 int vg_amounts_each(struct vg_arena *a, struct vg_amounts *list, const struct vg_amounts *with,

@@ -164,14 +164,6 @@ static void tell_place(struct vg_check *c, const struct vg_at *at, vg_cel_show_f
 
 /* ---- one operand ---- */
 
-static bool is_among(const char *const *names, struct vg_slice name)
-{
-    for (; *names; names++)
-        if (vg_slice_eq(name, vg_slice_str(*names)))
-            return true;
-    return false;
-}
-
 /* Words that mean something everywhere, or are refused in other words. */
 static const char *const known[] = {
     "bool",      "bytes",     "double",    "duration", "dyn",  "int",    "list",  "map",
@@ -246,6 +238,7 @@ void vg_check_cel(struct vg_check *c, const struct vg_at *at, const struct vg_ce
                    " expecting <EOF>");
     else if (type)
         check_type(c, at, use, show, type);
-    else if (!is_among(use->variables, first.text) && !is_among(known, first.text))
+    else if (!vg_text_is_one_of(first.text, use->variables) &&
+             !vg_text_is_one_of(first.text, known))
         tell_place(c, at, show, first.text, "undeclared reference to ", " (in container '')");
 }

@@ -24,6 +24,24 @@ const struct vg_json *vg_json_at_path(const struct vg_json *v, const char *dotte
     return v;
 }
 
+int vg_json_take_member(struct vg_arena *a, struct vg_json *to, const struct vg_json *from,
+                        const char *name)
+{
+    const struct vg_json *v = vg_json_get_str(from, name);
+    if (v)
+        return vg_json_object_set(a, to, vg_slice_str(name), *v);
+    (void)vg_json_object_remove(to, vg_slice_str(name));
+    return 0;
+}
+
+bool vg_text_is_one_of(struct vg_slice text, const char *const *list)
+{
+    for (; *list; list++)
+        if (vg_slice_eq(text, vg_slice_str(*list)))
+            return true;
+    return false;
+}
+
 /* ---- paths ---- */
 
 int vg_at_append(struct vg_buf *b, const struct vg_at *at)

@@ -94,10 +94,19 @@ static inline bool vg_at_is_true(const struct vg_at *at)
 {
     return vg_json_is_true(at->v);
 }
+/* Is it one of these? The list ends with NULL. */
+bool vg_text_is_one_of(struct vg_slice text, const char *const *list);
+static inline bool vg_text_has_suffix(struct vg_slice text, struct vg_slice suffix)
+{
+    return text.n >= suffix.n && memcmp(text.p + text.n - suffix.n, suffix.p, suffix.n) == 0;
+}
 /* 0 when absent. */
 int64_t vg_at_int(const struct vg_at *at);
 /* spec.template.metadata as a value: NULL when any of it is absent. */
 const struct vg_json *vg_json_at_path(const struct vg_json *v, const char *dotted);
+/* `to` gets the member that `from` has under that name, or loses it. 0, -ENOMEM. */
+VG_CHECK int vg_json_take_member(struct vg_arena *a, struct vg_json *to, const struct vg_json *from,
+                                 const char *name);
 /* Append the path: spec.containers[0].name. 0, -ENOMEM. */
 VG_CHECK int vg_at_append(struct vg_buf *b, const struct vg_at *at);
 
@@ -166,6 +175,9 @@ void vg_check_labels(struct vg_check *c, const struct vg_at *at);
 void vg_check_annotations(struct vg_check *c, const struct vg_at *at);
 /* A value of a label; each value of a selector. */
 bool vg_check_label_value(struct vg_check *c, const struct vg_at *at);
+/* The operator of an expression, and as many values as it takes; has_order: of nodes, which may be
+ * greater and less than one too. */
+void vg_check_selector_operator(struct vg_check *c, const struct vg_at *at, bool has_order);
 /* matchLabels and matchExpressions; nothing when absent. */
 void vg_check_label_selector(struct vg_check *c, const struct vg_at *at);
 /* must be greater than zero */
@@ -181,6 +193,8 @@ bool vg_check_config_key(struct vg_check *c, const struct vg_at *at);
 bool vg_check_descending_path(struct vg_check *c, const struct vg_at *at);
 bool vg_check_no_backsteps(struct vg_check *c, const struct vg_at *at);
 bool vg_path_has_backstep(struct vg_slice path);
+/* A domain, and a path below it: acme.io/foo. */
+void vg_check_domain_path(struct vg_check *c, const struct vg_at *at);
 /* What a map has under a key, NULL when nothing: for loops that ask a map of any size for many
  * keys. hint: where it may be. Without memory the check fails. */
 const struct vg_json *vg_check_find(struct vg_check *c, struct vg_json_lookup *map,

@@ -34,9 +34,8 @@ bool vg_check_qualified(struct vg_check *c, const struct vg_at *at)
 
 bool vg_check_one_of(struct vg_check *c, const struct vg_at *at, const char *const *supported)
 {
-    for (const char *const *s = supported; *s; s++)
-        if (vg_at_is(at, *s))
-            return true;
+    if (vg_text_is_one_of(vg_at_text(at), supported))
+        return true;
     vg_unsupported(c, at, supported);
     return false;
 }

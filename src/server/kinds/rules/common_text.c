@@ -37,10 +37,9 @@ bool vg_check_label_value(struct vg_check *c, const struct vg_at *at)
     return vg_validate_label_value(vg_at_text(at), &why) || vg_check_reasons(c, at, &why);
 }
 
-static void check_expression(struct vg_check *c, const struct vg_at *at)
+void vg_check_selector_operator(struct vg_check *c, const struct vg_at *at, bool has_order)
 {
-    struct vg_at operator= vg_at(at, "operator"), key = vg_at(at, "key");
-    struct vg_at values = vg_at(at, "values");
+    struct vg_at operator= vg_at(at, "operator"), values = vg_at(at, "values");
     if (vg_at_is(&operator, "In") || vg_at_is(&operator, "NotIn")) {
         if (vg_at_n(&values) == 0)
             vg_required(c, &values, "must be specified when `operator` is 'In' or 'NotIn'");
@@ -48,9 +47,19 @@ static void check_expression(struct vg_check *c, const struct vg_at *at)
         if (vg_at_n(&values))
             vg_forbidden(c, &values,
                          "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+    } else if (has_order && (vg_at_is(&operator, "Gt") || vg_at_is(&operator, "Lt"))) {
+        if (vg_at_n(&values) != 1)
+            vg_required(c, &values,
+                        "must be specified single value when `operator` is 'Lt' or 'Gt'");
     } else {
         vg_bad_text(c, &operator, "not a valid selector operator");
     }
+}
+
+static void check_expression(struct vg_check *c, const struct vg_at *at)
+{
+    struct vg_at key = vg_at(at, "key"), values = vg_at(at, "values");
+    vg_check_selector_operator(c, at, false);
     (void)vg_check_qualified(c, &key);
     VG_CHECK_EACH (c, value, &values)
         (void)vg_check_label_value(c, &value);
@@ -153,4 +162,37 @@ bool vg_check_descending_path(struct vg_check *c, const struct vg_at *at)
     if (is_absolute)
         vg_bad_text(c, at, "must be a relative path");
     return vg_check_no_backsteps(c, at) && !is_absolute;
+}
+
+/* What may stand in a path of HTTP. */
+static bool is_http_path(struct vg_slice s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char ch = s.p[i];
+        bool is_plain =
+            (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+        if (!is_plain && (ch == '\0' || !strchr("/-._~%!$&'()*+,;=:", ch)))
+            return false;
+    }
+    return true;
+}
+
+void vg_check_domain_path(struct vg_check *c, const struct vg_at *at)
+{
+    struct vg_slice s = vg_at_text(at);
+    const char *slash = s.n ? memchr(s.p, '/', s.n) : NULL;
+    size_t n = slash ? (size_t)(slash - s.p) : 0;
+    struct vg_name_reasons why = {0};
+    if (n == 0 || n + 1 == s.n) {
+        vg_bad_text(c, at, "must be a domain-prefixed path (such as \"acme.io/foo\")");
+        return;
+    }
+    struct vg_slice host = vg_slice(s.p, n), path = vg_slice(slash + 1, s.n - n - 1);
+    (void)vg_validate_dns1123_subdomain(host, VG_NAME_CHARACTERS, &why);
+    for (uint32_t i = 0; i < why.n; i++)
+        vg_bad_value(c, at, vg_json_quoted(c, host), "%s", why.v[i]);
+    if (!is_http_path(path))
+        vg_bad_value(c, at, vg_json_quoted(c, path),
+                     "Invalid path (regex used for validation is "
+                     "'[A-Za-z0-9/\\-._~%%!$&'()*+,;=:]+')");
 }

@@ -223,26 +223,6 @@ static void check_shared_parts(struct vg_check *c, const struct vg_at *spec, con
 
 /* ---- conversion ---- */
 
-static void check_review_versions(struct vg_check *c, const struct vg_at *at)
-{
-    VG_AUTO(names) seen = {0};
-    bool has_known = false;
-    if (!vg_check_given(c, at))
-        return;
-    VG_CHECK_EACH (c, version, at) {
-        struct vg_name_reasons why = {0};
-        if (!vg_names_add(c, &seen, vg_at_text(&version), NULL)) {
-            vg_bad(c, &version, "duplicate version");
-            continue;
-        }
-        if (!vg_validate_dns1035_label(vg_at_text(&version), &why))
-            (void)vg_check_reasons(c, &version, &why);
-        has_known = has_known || vg_at_is(&version, "v1") || vg_at_is(&version, "v1beta1");
-    }
-    if (!has_known)
-        vg_bad(c, at, "must include at least one of v1, v1beta1");
-}
-
 static void check_conversion(struct vg_check *c, const struct vg_at *at)
 {
     static const char *const strategies[] = {"None", "Webhook", NULL};
@@ -258,7 +238,8 @@ static void check_conversion(struct vg_check *c, const struct vg_at *at)
             vg_required(c, &client, "required when strategy is set to Webhook");
         else
             vg_check_webhook_client(c, &client);
-        check_review_versions(c, &versions);
+        if (vg_check_given(c, &versions))
+            vg_check_review_versions(c, &versions);
         return;
     }
     if (client.v)

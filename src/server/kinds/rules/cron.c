@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
+#include "check.h"
 #include "server/schema/strconv.h"
 
 #define FIELDS 5u
@@ -202,9 +203,8 @@ static int check_word(struct vg_arena *a, struct vg_slice text, struct vg_slice 
     static const struct vg_slice every = {"@every ", 7};
     struct vg_slice why;
     int64_t ns;
-    for (const char *const *w = words; *w; w++)
-        if (vg_slice_eq(text, vg_slice_str(*w)))
-            return 0;
+    if (vg_text_is_one_of(text, words))
+        return 0;
     if (!vg_slice_has_prefix(text, every))
         return refuse(a, reterr_why, "unrecognized descriptor: %.*s", VG_SLICE_ARG(text));
     int err = vg_duration_parse(a, vg_slice(text.p + every.n, text.n - every.n), &ns, &why);

@@ -27,10 +27,7 @@ static bool is_managed_by(const struct vg_at *obj, const char *const *names)
     const struct vg_json *labels = vg_json_at_path(obj->v, "metadata.labels");
     struct vg_slice by =
         vg_json_text(vg_json_get_str(labels, "endpointslice.kubernetes.io/managed-by"));
-    for (; *names; names++)
-        if (vg_slice_eq(by, vg_slice_str(*names)))
-            return true;
-    return false;
+    return vg_text_is_one_of(by, names);
 }
 
 /* ---- Endpoints ---- */

@@ -72,12 +72,6 @@ static void check_backend(struct vg_check *c, const struct vg_at *backend)
         vg_bad_value(c, backend, VG_SLICE_LIT("\"\""), "resource or service backend is required");
 }
 
-static bool has_suffix(struct vg_slice s, const char *suffix)
-{
-    size_t n = strlen(suffix);
-    return s.n >= n && memcmp(s.p + s.n - n, suffix, n) == 0;
-}
-
 static void check_plain_path(struct vg_check *c, const struct vg_at *path)
 {
     static const char *const inside[] = {"//", "/./", "/../", "%2f", "%2F", NULL};
@@ -89,7 +83,7 @@ static void check_plain_path(struct vg_check *c, const struct vg_at *path)
         if (s.n && memmem(s.p, s.n, *part, strlen(*part)))
             vg_bad_text(c, path, "must not contain '%s'", *part);
     for (const char *const *end = ends; *end; end++)
-        if (has_suffix(s, *end))
+        if (vg_text_has_suffix(s, vg_slice_str(*end)))
             vg_bad_text(c, path, "cannot end with '%s'", *end);
 }
 
@@ -229,41 +223,12 @@ const struct vg_rules vg_rules_ingress = {.group = "networking.k8s.io",
 
 /* ---- classes ---- */
 
-/* What may stand in a path of HTTP. */
-static bool is_http_path(struct vg_slice s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        char ch = s.p[i];
-        bool is_plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
-                        (ch >= '0' && ch <= '9') || strchr("/-._~%!$&'()*+,;=:", ch);
-        if (!is_plain || ch == '\0')
-            return false;
-    }
-    return s.n > 0;
-}
-
 static void check_controller(struct vg_check *c, const struct vg_at *at)
 {
-    struct vg_slice s = vg_at_text(at);
-    struct vg_name_reasons why = {0};
-    if (s.n > CONTROLLER_MAX)
+    if (vg_at_text(at).n > CONTROLLER_MAX)
         vg_too_long(c, at, CONTROLLER_MAX);
-    if (!vg_check_given(c, at))
-        return;
-    const char *slash = memchr(s.p, '/', s.n);
-    size_t n = slash ? (size_t)(slash - s.p) : s.n;
-    if (!slash || n == 0 || n + 1 == s.n) {
-        vg_bad_text(c, at, "must be a domain-prefixed path (such as \"acme.io/foo\")");
-        return;
-    }
-    struct vg_slice host = vg_slice(s.p, n), path = vg_slice(slash + 1, s.n - n - 1);
-    (void)vg_validate_dns1123_subdomain(host, VG_NAME_CHARACTERS, &why);
-    for (uint32_t i = 0; i < why.n; i++)
-        vg_bad_value(c, at, vg_json_quoted(c, host), "%s", why.v[i]);
-    if (!is_http_path(path))
-        vg_bad_value(c, at, vg_json_quoted(c, path),
-                     "Invalid path (regex used for validation is "
-                     "'[A-Za-z0-9/\\-._~%%!$&'()*+,;=:]+')");
+    if (vg_check_given(c, at))
+        vg_check_domain_path(c, at);
 }
 
 static void check_parameters(struct vg_check *c, const struct vg_at *at)

@@ -98,39 +98,6 @@ static int prepare_status(struct vg_arena *a, struct vg_json *obj, const struct 
 
 /* ---- the spec ---- */
 
-static bool is_path(struct vg_slice s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        char ch = s.p[i];
-        bool is_plain =
-            (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
-        if (!is_plain && (ch == '\0' || !strchr("/-._~%!$&'()*+,;=:", ch)))
-            return false;
-    }
-    return true;
-}
-
-/* A domain, and a path below it. */
-static void check_domain_path(struct vg_check *c, const struct vg_at *at)
-{
-    struct vg_slice s = vg_at_text(at);
-    const char *slash = memchr(s.p, '/', s.n);
-    size_t n = slash ? (size_t)(slash - s.p) : 0;
-    struct vg_slice host = vg_slice(s.p, n), path = vg_slice(s.p + n + 1, slash ? s.n - n - 1 : 0);
-    struct vg_name_reasons why = {0};
-    if (host.n == 0 || path.n == 0) {
-        vg_bad_text(c, at, "must be a domain-prefixed path (such as \"acme.io/foo\")");
-        return;
-    }
-    if (!vg_validate_dns1123_subdomain(host, VG_NAME_CHARACTERS, &why))
-        for (uint32_t i = 0; i < why.n; i++)
-            vg_bad_value(c, at, vg_json_quoted(c, host), "%s", why.v[i]);
-    if (!is_path(path))
-        vg_bad_value(c, at, vg_json_quoted(c, path),
-                     "Invalid path (regex used for validation is "
-                     "'[A-Za-z0-9/\\-._~%%!$&'()*+,;=:]+')");
-}
-
 static void check_managed_by(struct vg_check *c, const struct vg_at *at)
 {
     struct vg_slice s = vg_at_text(at);
@@ -139,7 +106,7 @@ static void check_managed_by(struct vg_check *c, const struct vg_at *at)
     if (s.n == 0)
         vg_required(c, at, NULL);
     else
-        check_domain_path(c, at);
+        vg_check_domain_path(c, at);
     if (s.n > MANAGED_BY_MAX)
         vg_too_long(c, at, MANAGED_BY_MAX);
 }

@@ -42,17 +42,6 @@ static bool may_change(const struct vg_json *old)
            int_at(old, "status.active") == 0;
 }
 
-/* `to` gets the member that `from` has under that name, or loses it. */
-static int take(struct vg_arena *a, struct vg_json *to, const struct vg_json *from,
-                const char *name)
-{
-    const struct vg_json *v = vg_json_get_str(from, name);
-    if (v)
-        return vg_json_object_set(a, to, vg_slice_str(name), *v);
-    (void)vg_json_object_remove(to, vg_slice_str(name));
-    return 0;
-}
-
 static int take_resources(struct vg_arena *a, struct vg_json *to, const struct vg_json *from,
                           const char *list)
 {
@@ -64,7 +53,7 @@ static int take_resources(struct vg_arena *a, struct vg_json *to, const struct v
     for (uint32_t i = 0; i < now->n && err == 0; i++) {
         struct vg_slice name = vg_json_text(vg_json_get_str(&now->items[i], "name"));
         if (vg_slice_eq(name, vg_json_text(vg_json_get_str(&old->items[i], "name"))))
-            err = take(a, &old->items[i], &now->items[i], "resources");
+            err = vg_json_take_member(a, &old->items[i], &now->items[i], "resources");
     }
     return err;
 }
@@ -80,7 +69,7 @@ static int take_node_affinity(struct vg_arena *a, struct vg_json *to, const stru
         err = vg_json_object_set(a, to, VG_SLICE_LIT("affinity"), empty);
     old = vg_json_get_str(to, "affinity");
     if (err == 0)
-        err = take(a, old, now, "nodeAffinity");
+        err = vg_json_take_member(a, old, now, "nodeAffinity");
     if (err == 0 && !now && old->n == 0)
         (void)vg_json_object_remove(to, VG_SLICE_LIT("affinity"));
     return err;
@@ -95,7 +84,7 @@ static int allowed(struct vg_arena *a, const struct vg_json *old, const struct v
     if (err == 0)
         err = take_node_affinity(a, ret, now);
     for (const char *const *name = places; *name && err == 0; name++)
-        err = take(a, ret, now, *name);
+        err = vg_json_take_member(a, ret, now, *name);
     if (err == 0)
         err = take_resources(a, ret, now, "containers");
     return err < 0 ? err : take_resources(a, ret, now, "initContainers");

@@ -5,17 +5,6 @@
 #include "pod_int.h"
 #include "json/equal.h"
 
-/* A member as it was; none when there was none. */
-int vg_pod_set_back(struct vg_arena *a, struct vg_json *now, const struct vg_json *old,
-                    const char *name)
-{
-    const struct vg_json *v = vg_json_get_str(old, name);
-    if (v)
-        return vg_json_object_set(a, now, vg_slice_str(name), *v);
-    (void)vg_json_object_remove(now, vg_slice_str(name));
-    return 0;
-}
-
 static int set_images_back(struct vg_arena *a, struct vg_json *now, const struct vg_json *old,
                            const char *list)
 {
@@ -23,7 +12,7 @@ static int set_images_back(struct vg_arena *a, struct vg_json *now, const struct
     const struct vg_json *before = vg_json_get_str(old, list);
     int err = 0;
     for (size_t i = 0; err == 0 && vg_json_at(containers, i) && vg_json_at(before, i); i++)
-        err = vg_pod_set_back(a, vg_json_at(containers, i), vg_json_at(before, i), "image");
+        err = vg_json_take_member(a, vg_json_at(containers, i), vg_json_at(before, i), "image");
     return err;
 }
 
@@ -41,7 +30,7 @@ static int set_affinity_back(struct vg_arena *a, struct vg_json *now, const stru
         return 0;
     }
     struct vg_json own = affinity ? *affinity : vg_json_object();
-    int err = vg_pod_set_back(a, &own, before, "nodeAffinity");
+    int err = vg_json_take_member(a, &own, before, "nodeAffinity");
     return err < 0 ? err : vg_json_object_set(a, now, VG_SLICE_LIT("affinity"), own);
 }
 
@@ -54,15 +43,15 @@ static int set_all_back(struct vg_arena *a, struct vg_json *now, const struct vg
     if (err == 0)
         err = set_images_back(a, now, old, "initContainers");
     if (err == 0)
-        err = vg_pod_set_back(a, now, old, "activeDeadlineSeconds");
+        err = vg_json_take_member(a, now, old, "activeDeadlineSeconds");
     if (err == 0)
-        err = vg_pod_set_back(a, now, old, "schedulingGates");
+        err = vg_json_take_member(a, now, old, "schedulingGates");
     if (err == 0)
-        err = vg_pod_set_back(a, now, old, "tolerations");
+        err = vg_json_take_member(a, now, old, "tolerations");
     if (err == 0 && vg_at_int(&before) < 0 && vg_at_int(&grace) == 1)
-        err = vg_pod_set_back(a, now, old, "terminationGracePeriodSeconds");
+        err = vg_json_take_member(a, now, old, "terminationGracePeriodSeconds");
     if (err == 0 && is_gated)
-        err = vg_pod_set_back(a, now, old, "nodeSelector");
+        err = vg_json_take_member(a, now, old, "nodeSelector");
     return err < 0 || !is_gated ? err : set_affinity_back(a, now, old);
 }
 
@@ -74,7 +63,7 @@ static int lend(struct vg_arena *a, struct vg_json *spec)
     struct vg_json *security = vg_json_get_str(spec, "securityContext");
     int err = 0;
     for (size_t i = 0; security && i < VG_ARRAY_LEN(lent) && err == 0; i++)
-        err = vg_pod_set_back(a, security, spec, lent[i]);
+        err = vg_json_take_member(a, security, spec, lent[i]);
     return err;
 }
 

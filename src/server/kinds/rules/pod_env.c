@@ -24,14 +24,6 @@ static const char *const labels_of_pods[] = {
     "spec.schedulerName",   "status.phase",    "status.hostIP",      "status.hostIPs",
     "status.podIP",         "status.podIPs",   "spec.host",          NULL};
 
-static bool is_listed(struct vg_slice s, const char *const *list)
-{
-    for (; *list; list++)
-        if (vg_slice_eq(s, vg_slice_str(*list)))
-            return true;
-    return false;
-}
-
 /* metadata.labels['key']: its path and key. */
 static bool split_subscript(struct vg_slice s, struct vg_slice *path, struct vg_slice *key)
 {
@@ -84,7 +76,7 @@ void vg_pod_check_field_ref(struct vg_check *c, const struct vg_at *at,
         check_subscript(c, at, &field, path, key);
         return;
     }
-    if (!is_listed(vg_at_text(&field), labels_of_pods)) {
+    if (!vg_text_is_one_of(vg_at_text(&field), labels_of_pods)) {
         vg_bad_text(c, &field, "error converting fieldPath: field label not supported: %.*s",
                     VG_SLICE_ARG(vg_at_text(&field)));
         return;
@@ -121,7 +113,7 @@ static void check_divisor(struct vg_check *c, const struct vg_at *at, struct vg_
         struct vg_slice rule = vg_slice_str(rules[i].resource);
         bool is_it =
             vg_resource_is_huge(rule) ? vg_resource_is_huge(name) : vg_slice_eq(name, rule);
-        if (is_it && !is_listed(vg_at_text(&divisor), rules[i].values))
+        if (is_it && !vg_text_is_one_of(vg_at_text(&divisor), rules[i].values))
             vg_bad_value(c, &divisor, vg_json_quoted(c, resource),
                          "only divisor's values %s are supported with the %s resource",
                          rules[i].texts, rules[i].name);

@@ -95,10 +95,7 @@ int vg_pod_prepare_status(struct vg_arena *a, struct vg_json *obj, const struct 
 void vg_pod_check_kept_annotations(struct vg_check *c, const struct vg_at *obj,
                                    const struct vg_json *old);
 void vg_pod_check_update(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old);
-/* pod_diff.c: a member as it is in `old`; none when it has none. -ENOMEM. */
-int vg_pod_set_back(struct vg_arena *a, struct vg_json *now, const struct vg_json *old,
-                    const char *name);
-/* What may not change and did, as a unified diff of what the original has. */
+/* pod_diff.c: what may not change and did, as a unified diff of what the original has. */
 struct vg_slice vg_pod_diff(struct vg_check *c, const struct vg_json *now,
                             const struct vg_json *old, bool is_gated);
 /* pod_status.c */

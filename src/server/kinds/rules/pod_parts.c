@@ -42,9 +42,9 @@ int vg_pod_prepare_ephemeral(struct vg_arena *a, struct vg_json *obj, const stru
     const struct vg_json *was = vg_json_get_str(old, "spec");
     int err = was ? vg_json_clone(a, was, &spec) : 0;
     if (err == 0)
-        err = vg_pod_set_back(a, &spec, vg_json_get_str(obj, "spec"), "ephemeralContainers");
+        err = vg_json_take_member(a, &spec, vg_json_get_str(obj, "spec"), "ephemeralContainers");
     if (err == 0)
-        err = vg_pod_set_back(a, obj, old, "status");
+        err = vg_json_take_member(a, obj, old, "status");
     vg_pod_drop_disabled(&spec);
     return err < 0 ? err : vg_json_object_set(a, obj, VG_SLICE_LIT("spec"), spec);
 }
@@ -92,9 +92,9 @@ static int resize_list(struct vg_arena *a, struct vg_json *spec, const struct vg
         if (!vg_slice_eq(name_of(vg_json_at(now, i)), name_of(vg_json_at(list, i))))
             return vg_json_object_set(a, spec, vg_slice_str(name), *now);
     for (size_t i = 0; vg_json_at(now, i) && err == 0; i++) {
-        err = vg_pod_set_back(a, vg_json_at(list, i), vg_json_at(now, i), "resources");
+        err = vg_json_take_member(a, vg_json_at(list, i), vg_json_at(now, i), "resources");
         if (err == 0)
-            err = vg_pod_set_back(a, vg_json_at(list, i), vg_json_at(now, i), "resizePolicy");
+            err = vg_json_take_member(a, vg_json_at(list, i), vg_json_at(now, i), "resizePolicy");
     }
     return err;
 }
@@ -112,11 +112,11 @@ int vg_pod_prepare_resize(struct vg_arena *a, struct vg_json *obj, const struct 
         return 0;
     err = vg_json_clone(a, was, &spec);
     if (err == 0)
-        err = vg_pod_set_back(a, &spec, given, "resources");
+        err = vg_json_take_member(a, &spec, given, "resources");
     for (size_t i = 0; i < VG_ARRAY_LEN(lists) && err == 0; i++)
         err = resize_list(a, &spec, given, lists[i]);
     if (err == 0)
-        err = vg_pod_set_back(a, obj, old, "status");
+        err = vg_json_take_member(a, obj, old, "status");
     return err < 0 ? err : vg_json_object_set(a, obj, VG_SLICE_LIT("spec"), spec);
 }
 

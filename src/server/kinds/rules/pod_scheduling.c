@@ -7,22 +7,8 @@
 
 static void check_node_expression(struct vg_check *c, const struct vg_at *at, bool is_preferred)
 {
-    struct vg_at operator= vg_at(at, "operator"), key = vg_at(at, "key");
-    struct vg_at values = vg_at(at, "values");
-    if (vg_at_is(&operator, "In") || vg_at_is(&operator, "NotIn")) {
-        if (vg_at_n(&values) == 0)
-            vg_required(c, &values, "must be specified when `operator` is 'In' or 'NotIn'");
-    } else if (vg_at_is(&operator, "Exists") || vg_at_is(&operator, "DoesNotExist")) {
-        if (vg_at_n(&values))
-            vg_forbidden(c, &values,
-                         "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-    } else if (vg_at_is(&operator, "Gt") || vg_at_is(&operator, "Lt")) {
-        if (vg_at_n(&values) != 1)
-            vg_required(c, &values,
-                        "must be specified single value when `operator` is 'Lt' or 'Gt'");
-    } else {
-        vg_bad_text(c, &operator, "not a valid selector operator");
-    }
+    struct vg_at key = vg_at(at, "key"), values = vg_at(at, "values");
+    vg_check_selector_operator(c, at, true);
     (void)vg_check_qualified(c, &key);
     if (!is_preferred)
         VG_CHECK_EACH (c, value, &values)

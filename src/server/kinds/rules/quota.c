@@ -3,14 +3,6 @@
 #include "resources.h"
 #include "rules.h"
 
-static bool is_listed(struct vg_slice s, const char *const *list)
-{
-    for (; *list; list++)
-        if (vg_slice_eq(s, vg_slice_str(*list)))
-            return true;
-    return false;
-}
-
 /* ---- quotas ---- */
 
 /* Known to the system as such, but not to quotas. */
@@ -76,7 +68,7 @@ static struct misfits misfits_of(const struct vg_json *hard)
     for (uint32_t i = 0; vg_json_is(hard, VG_JSON_OBJECT) && i < hard->n; i++) {
         struct vg_slice name = vg_json_key(&hard->members[i]);
         for (size_t k = 0; k < VG_ARRAY_LEN(scopes) && is_quota_name(name); k++)
-            m.n[k] += !is_listed(name, scopes[k].resources);
+            m.n[k] += !vg_text_is_one_of(name, scopes[k].resources);
     }
     return m;
 }

@@ -1,14 +1,6 @@
 /* resources.c - see resources.h. */
 #include "resources.h"
 
-static bool is_listed(struct vg_slice s, const char *const *list)
-{
-    for (; *list; list++)
-        if (vg_slice_eq(s, vg_slice_str(*list)))
-            return true;
-    return false;
-}
-
 static bool contains(struct vg_slice s, const char *text)
 {
     return s.n && memmem(s.p, s.n, text, strlen(text)) != NULL;
@@ -31,45 +23,44 @@ bool vg_resource_is_extended(struct vg_slice name)
     return vg_validate_label_key(vg_slice(text, requests.n + name.n), NULL);
 }
 
+/* What quotas count by a bare name. */
+static const char *const counted[] = {"pods",
+                                      "resourcequotas",
+                                      "services",
+                                      "replicationcontrollers",
+                                      "secrets",
+                                      "configmaps",
+                                      "persistentvolumeclaims",
+                                      "services.nodeports",
+                                      "services.loadbalancers",
+                                      NULL};
+
 bool vg_resource_is_whole(struct vg_slice name)
 {
-    static const char *const whole[] = {"pods",
-                                        "resourcequotas",
-                                        "services",
-                                        "replicationcontrollers",
-                                        "secrets",
-                                        "configmaps",
-                                        "persistentvolumeclaims",
-                                        "services.nodeports",
-                                        "services.loadbalancers",
+    return vg_text_is_one_of(name, counted) || vg_resource_is_extended(name);
+}
+
+bool vg_resource_is_of_pods(struct vg_slice name)
+{
+    static const char *const names[] = {"cpu",
+                                        "memory",
+                                        "ephemeral-storage",
+                                        "requests.cpu",
+                                        "requests.memory",
+                                        "requests.ephemeral-storage",
+                                        "limits.cpu",
+                                        "limits.memory",
+                                        "limits.ephemeral-storage",
+                                        "pods",
                                         NULL};
-    return is_listed(name, whole) || vg_resource_is_extended(name);
+    return vg_text_is_one_of(name, names) || vg_resource_is_huge(name);
 }
 
 bool vg_resource_is_standard(struct vg_slice name)
 {
-    static const char *const standard[] = {"cpu",
-                                           "memory",
-                                           "ephemeral-storage",
-                                           "requests.cpu",
-                                           "requests.memory",
-                                           "requests.ephemeral-storage",
-                                           "limits.cpu",
-                                           "limits.memory",
-                                           "limits.ephemeral-storage",
-                                           "pods",
-                                           "resourcequotas",
-                                           "services",
-                                           "replicationcontrollers",
-                                           "secrets",
-                                           "configmaps",
-                                           "persistentvolumeclaims",
-                                           "storage",
-                                           "requests.storage",
-                                           "services.nodeports",
-                                           "services.loadbalancers",
-                                           NULL};
-    return is_listed(name, standard) || vg_resource_is_huge(name) ||
+    static const char *const of_volumes[] = {"storage", "requests.storage", NULL};
+    return vg_resource_is_of_pods(name) || vg_text_is_one_of(name, counted) ||
+           vg_text_is_one_of(name, of_volumes) ||
            vg_slice_has_prefix(name, VG_SLICE_LIT("requests.hugepages-"));
 }
 

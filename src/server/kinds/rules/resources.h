@@ -12,6 +12,9 @@ bool vg_resource_is_native(struct vg_slice name);
 bool vg_resource_is_extended(struct vg_slice name);
 /* Counted in whole ones. */
 bool vg_resource_is_whole(struct vg_slice name);
+/* What pods ask for, by the names that quotas have for it: cpu, limits.memory, hugepages-*; and
+ * pods themselves. */
+bool vg_resource_is_of_pods(struct vg_slice name);
 /* Known to the system: cpu, requests.memory, pods, hugepages-*. */
 bool vg_resource_is_standard(struct vg_slice name);
 /* May be asked for more often than there is of it. */

@@ -22,14 +22,6 @@ static enum family family_of(const struct vg_kind *kind)
                                                                    : OTHERS;
 }
 
-static bool is_listed(struct vg_slice s, const char *const *list)
-{
-    for (; *list; list++)
-        if (vg_slice_eq(s, vg_slice_str(*list)))
-            return true;
-    return false;
-}
-
 bool vg_usage_counts(const struct vg_kind *kind)
 {
     return vg_kind_is(kind, VG_KIND_NAMESPACED) && !vg_kind_is(kind, VG_KIND_NOT_STORED) &&
@@ -46,23 +38,12 @@ bool vg_usage_is_plain(const struct vg_kind *kind, struct vg_slice resource)
     struct vg_slice name = vg_slice_str(vg_kind_qualified(vg_kind_stored(kind)));
     if (vg_slice_has_prefix(resource, count))
         return vg_slice_eq(vg_slice(resource.p + count.n, resource.n - count.n), name);
-    return vg_slice_eq(resource, name) && is_listed(name, bare);
+    return vg_slice_eq(resource, name) && vg_text_is_one_of(name, bare);
 }
 
 static bool is_of_pods(struct vg_slice name)
 {
-    static const char *const names[] = {"cpu",
-                                        "memory",
-                                        "ephemeral-storage",
-                                        "requests.cpu",
-                                        "requests.memory",
-                                        "requests.ephemeral-storage",
-                                        "limits.cpu",
-                                        "limits.memory",
-                                        "limits.ephemeral-storage",
-                                        "pods",
-                                        NULL};
-    if (is_listed(name, names) || vg_resource_is_huge(name))
+    if (vg_resource_is_of_pods(name))
         return true;
     if (!vg_slice_has_prefix(name, VG_SLICE_LIT("requests.")))
         return false;
@@ -71,16 +52,11 @@ static bool is_of_pods(struct vg_slice name)
            vg_slice_has_prefix(name, VG_SLICE_LIT("requests." BY_DEVICE));
 }
 
-static bool has_suffix(struct vg_slice s, struct vg_slice suffix)
-{
-    return s.n >= suffix.n && memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0;
-}
-
 static bool is_of_claims(struct vg_slice name)
 {
     return vg_slice_eq(name, VG_SLICE_LIT("requests.storage")) ||
-           has_suffix(name, VG_SLICE_LIT(BY_CLASS "requests.storage")) ||
-           has_suffix(name, VG_SLICE_LIT(BY_CLASS "persistentvolumeclaims"));
+           vg_text_has_suffix(name, VG_SLICE_LIT(BY_CLASS "requests.storage")) ||
+           vg_text_has_suffix(name, VG_SLICE_LIT(BY_CLASS "persistentvolumeclaims"));
 }
 
 bool vg_usage_is_of(const struct vg_kind *kind, struct vg_slice resource)
@@ -92,7 +68,7 @@ bool vg_usage_is_of(const struct vg_kind *kind, struct vg_slice resource)
     case PODS:
         return is_of_pods(resource);
     case SERVICES:
-        return is_listed(resource, services);
+        return vg_text_is_one_of(resource, services);
     case CLAIMS:
         return is_of_claims(resource);
     case OTHERS:
@@ -125,7 +101,7 @@ static int add_compute(struct vg_arena *a, struct vg_amounts *list,
     int err = 0;
     for (uint32_t i = 0; i < requests->n && err == 0; i++) {
         const struct vg_amount *x = &requests->v[i];
-        bool is_own = is_listed(x->name, compute) || vg_resource_is_huge(x->name);
+        bool is_own = vg_text_is_one_of(x->name, compute) || vg_resource_is_huge(x->name);
         if (!is_own && !vg_resource_is_extended(x->name) &&
             !vg_slice_has_prefix(x->name, VG_SLICE_LIT(BY_DEVICE)))
             continue;
@@ -134,7 +110,7 @@ static int add_compute(struct vg_arena *a, struct vg_amounts *list,
             err = vg_amounts_set(a, list, x->name, &x->q);
     }
     for (uint32_t i = 0; i < limits->n && err == 0; i++)
-        if (is_listed(limits->v[i].name, compute))
+        if (vg_text_is_one_of(limits->v[i].name, compute))
             err = add_as(a, list, "limits.", &limits->v[i]);
     return err;
 }

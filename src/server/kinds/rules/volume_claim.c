@@ -59,17 +59,6 @@ static const struct vg_json *annotation(const struct vg_json *obj)
     return vg_json_get_str(vg_json_at_path(obj, "metadata.annotations"), CLASS_ANNOTATION);
 }
 
-/* Set a member as another object has it, or remove it. 0, -ENOMEM. */
-static int take(struct vg_arena *a, struct vg_json *to, const struct vg_json *from,
-                const char *name)
-{
-    const struct vg_json *v = vg_json_get_str(from, name);
-    if (v)
-        return vg_json_object_set(a, to, vg_slice_str(name), *v);
-    (void)vg_json_object_remove(to, vg_slice_str(name));
-    return 0;
-}
-
 /* The class may move from the annotation to the field, or be set where there was none. */
 static void check_class(struct vg_check *c, const struct vg_at *obj, const struct vg_json *old,
                         struct vg_json *now)
@@ -93,9 +82,10 @@ static void check_class(struct vg_check *c, const struct vg_at *obj, const struc
 static int forget_growth(struct vg_arena *a, struct vg_json *now, const struct vg_json *old)
 {
     struct vg_json *requests = vg_json_get_str(vg_json_get_str(now, "resources"), "requests");
-    int err = take(a, now, old, "volumeAttributesClassName");
+    int err = vg_json_take_member(a, now, old, "volumeAttributesClassName");
     if (err == 0 && requests)
-        err = take(a, requests, vg_json_at_path(old, "resources.requests"), "storage");
+        err =
+            vg_json_take_member(a, requests, vg_json_at_path(old, "resources.requests"), "storage");
     return err;
 }
 
@@ -109,7 +99,7 @@ static void check_same_spec(struct vg_check *c, const struct vg_at *obj, const s
     if (err == 0)
         err = vg_json_clone(c->arena, spec.v ? spec.v : &none, &is);
     if (err == 0 && text_of(before, "volumeName").n == 0)
-        err = take(c->arena, &was, &is, "volumeName");
+        err = vg_json_take_member(c->arena, &was, &is, "volumeName");
     if (err == 0)
         check_class(c, obj, old, &is);
     if (err == 0 &&
@@ -192,11 +182,8 @@ static void check_statuses(struct vg_check *c, const struct vg_at *map)
                                          "NodeResizePending",          NULL};
     for (uint32_t i = 0; i < vg_at_n(map); i++) {
         const struct vg_json_member *m = &map->v->members[i];
-        bool is_known = false;
         (void)check_native(c, map, vg_json_key(m));
-        for (const char *const *s = states; *s; s++)
-            is_known = is_known || vg_slice_eq(vg_json_text(&m->value), vg_slice_str(*s));
-        if (!is_known)
+        if (!vg_text_is_one_of(vg_json_text(&m->value), states))
             vg_unsupported_value(c, map, vg_json_quoted(c, vg_json_key(m)), states);
     }
 }

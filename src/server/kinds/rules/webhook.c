@@ -3,6 +3,7 @@
  * bad ports only. */
 #include "admission.h"
 #include "base/buf.h"
+#include "names.h"
 
 #define FORM "; desired format: https://host[/path]"
 
@@ -14,6 +15,24 @@ void vg_bad_reasons(struct vg_check *c, const struct vg_at *at, struct vg_slice 
         if (vg_buf_printf(&b, "%s%s", i ? "," : "", why->v[i]) < 0)
             c->errors->failed = true;
     vg_bad_value(c, at, vg_json_quoted(c, text), "%s%.*s", before, VG_SLICE_ARG(vg_buf_slice(&b)));
+}
+
+void vg_check_review_versions(struct vg_check *c, const struct vg_at *at)
+{
+    VG_AUTO(names) seen = {0};
+    bool has_known = false;
+    VG_CHECK_EACH (c, version, at) {
+        struct vg_name_reasons why = {0};
+        if (!vg_names_add(c, &seen, vg_at_text(&version), NULL)) {
+            vg_bad(c, &version, "duplicate version");
+            continue;
+        }
+        if (!vg_validate_dns1035_label(vg_at_text(&version), &why))
+            (void)vg_check_reasons(c, &version, &why);
+        has_known = has_known || vg_at_is(&version, "v1") || vg_at_is(&version, "v1beta1");
+    }
+    if (!has_known)
+        vg_bad(c, at, "must include at least one of v1, v1beta1");
 }
 
 /* ---- urls ---- */
