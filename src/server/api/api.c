@@ -176,6 +176,17 @@ void vg_call_finish(struct vg_api_call *call)
     }
 }
 
+void *vg_call_work(struct vg_api_call *call, size_t n)
+{
+    void *work = vg_arena_alloc(&call->ask->arena, n, _Alignof(max_align_t));
+    if (work)
+        return memset(work, 0, n);
+    struct vg_api_status status;
+    vg_status_no_memory(&status);
+    vg_respond_status(call, &status);
+    return NULL;
+}
+
 void vg_api_on_closed(struct vg_api_call *call, int err)
 {
     if (call->is_closed)

@@ -73,6 +73,10 @@ struct vg_api_op {
  * call is gone once its exchange is closed too; done never comes from within. An exchange that was
  * never answered is aborted. */
 void vg_call_finish(struct vg_api_call *call);
+/* What a verb needs until it has answered: zeroed, in the call's arena. NULL: there is no memory,
+ * and the call is answered so. */
+#define vg_call_new(call, type) ((type *)vg_call_work((call), sizeof(type)))
+void *vg_call_work(struct vg_api_call *call, size_t n);
 
 /* Would a state of what matches be without something that cannot be read? Then the Status says so;
  * of a kind without a cache storage tells. */

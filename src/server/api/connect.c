@@ -333,14 +333,10 @@ void vg_api_connect(struct vg_api_call *call)
 {
     const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
-    struct connection *w = vg_arena_new(&call->ask->arena, struct connection);
-    if (!w) {
-        vg_status_no_memory(&status);
-        vg_respond_status(call, &status);
+    struct connection *w = vg_call_new(call, struct connection);
+    if (!w)
         return;
-    }
-    *w =
-        (struct connection){.look = {.call = call, .kind = t->kind, .ns = t->ns, .done = on_found}};
+    w->look = (struct vg_look){.call = call, .kind = t->kind, .ns = t->ns, .done = on_found};
     if (begin(w, &status) < 0) {
         vg_respond_status(call, &status);
         return;

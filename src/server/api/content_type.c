@@ -14,7 +14,7 @@ static bool is_token(struct vg_slice s)
     return s.n > 0;
 }
 
-static struct vg_slice trim(struct vg_slice s)
+struct vg_slice vg_trim(struct vg_slice s)
 {
     while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
         s = vg_slice(s.p + 1, s.n - 1);
@@ -35,20 +35,20 @@ struct vg_slice vg_cut(struct vg_slice *rest, char c)
 /* name=token or name="text"; a trailing semicolon is harmless. */
 static bool is_parameter(struct vg_slice s)
 {
-    struct vg_slice value = s, name = trim(vg_cut(&value, '='));
-    value = trim(value);
+    struct vg_slice value = s, name = vg_trim(vg_cut(&value, '='));
+    value = vg_trim(value);
     bool is_quoted = value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"';
     return is_token(name) && (is_quoted || is_token(value));
 }
 
 bool vg_media_type_parse(struct vg_slice text, char buf[VG_MEDIA_TYPE_MAX], struct vg_slice *ret)
 {
-    struct vg_slice rest = text, type = trim(vg_cut(&rest, ';')), sub = type;
+    struct vg_slice rest = text, type = vg_trim(vg_cut(&rest, ';')), sub = type;
     struct vg_slice main = vg_cut(&sub, '/');
     if (!is_token(main) || !is_token(sub) || type.n >= VG_MEDIA_TYPE_MAX)
         return false;
     while (rest.n) {
-        struct vg_slice p = trim(vg_cut(&rest, ';'));
+        struct vg_slice p = vg_trim(vg_cut(&rest, ';'));
         if (p.n == 0 ? rest.n > 0 : !is_parameter(p))
             return false;
     }

@@ -70,11 +70,6 @@ static void on_made(struct vg_change *c)
     vg_change_answer(c, 201);
 }
 
-static void refuse(struct vg_api_call *call, const struct vg_api_status *status)
-{
-    vg_respond_status(call, status);
-}
-
 static void on_admitted(struct vg_admit *a)
 {
     struct creation *w = VG_CONTAINER_OF(a, struct creation, admit);
@@ -84,7 +79,7 @@ static void on_admitted(struct vg_admit *a)
     if (call->is_closed)
         vg_call_finish(call);
     else if (vg_admit_verdict(a, w->change.kind, w->body.meta.name, &status) < 0)
-        refuse(call, &status);
+        vg_respond_status(call, &status);
     else
         vg_change_start(&w->change);
 }
@@ -100,6 +95,16 @@ int vg_body_match_namespace(struct vg_api_call *call, const struct vg_meta *m,
                           "the namespace of the provided object does not match the namespace sent "
                           "on the request");
     return VIGIL_E_INVALID;
+}
+
+int vg_body_read_new(struct vg_api_call *call, const struct vg_body_type *type,
+                     struct vg_write_opts *ret_opts, struct vg_body *ret_body,
+                     struct vg_api_status *ret_status)
+{
+    int err = vg_write_opts_read(call, "CreateOptions", ret_opts, ret_status);
+    if (err == 0)
+        err = vg_body_read(call, type, ret_opts->fields, ret_body, ret_status);
+    return err < 0 ? err : vg_body_match_namespace(call, &ret_body->meta, ret_status);
 }
 
 int vg_meta_tell_owners(struct vg_api_call *call, struct vg_meta *m, bool is_late)
@@ -120,11 +125,7 @@ static int begin(struct vg_api_call *call, struct creation *w, struct vg_api_sta
     struct vg_target *t = call->ask->target;
     struct vg_write_opts opts;
     struct vg_body_type type = vg_body_type_of(t);
-    int err = vg_write_opts_read(call, "CreateOptions", &opts, ret_status);
-    if (err == 0)
-        err = vg_body_read(call, &type, opts.fields, &w->body, ret_status);
-    if (err == 0)
-        err = vg_body_match_namespace(call, &w->body.meta, ret_status);
+    int err = vg_body_read_new(call, &type, &opts, &w->body, ret_status);
     if (err < 0)
         return err;
     if (vg_meta_tell_owners(call, &w->body.meta, false) < 0) {
@@ -151,15 +152,11 @@ void vg_api_create(struct vg_api_call *call)
         vg_api_create_sub(call);
         return;
     }
-    struct creation *w = vg_arena_new(&call->ask->arena, struct creation);
-    if (!w) {
-        vg_status_no_memory(&status);
-        refuse(call, &status);
+    struct creation *w = vg_call_new(call, struct creation);
+    if (!w)
         return;
-    }
-    memset(w, 0, sizeof *w);
     if (begin(call, w, &status) < 0) {
-        refuse(call, &status);
+        vg_respond_status(call, &status);
         return;
     }
     call->state = w;

@@ -405,30 +405,21 @@ static bool is_immortal(const struct vg_target *t)
     return false;
 }
 
-static void refuse(struct vg_api_call *call, const struct vg_api_status *status)
-{
-    vg_respond_status(call, status);
-}
-
 void vg_api_delete(struct vg_api_call *call)
 {
     const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
-    struct vg_deletion *d = vg_arena_new(&call->ask->arena, struct vg_deletion);
-    if (!d) {
-        vg_status_no_memory(&status);
-        refuse(call, &status);
+    struct vg_deletion *d = vg_call_new(call, struct vg_deletion);
+    if (!d)
         return;
-    }
-    memset(d, 0, sizeof *d);
     if (vg_delete_opts_read(call, &d->opts, &status) < 0) {
-        refuse(call, &status);
+        vg_respond_status(call, &status);
         return;
     }
     if (is_immortal(t)) {
         vg_status_forbidden(&call->ask->arena, &status, t->kind, t->name,
                             "this namespace may not be deleted");
-        refuse(call, &status);
+        vg_respond_status(call, &status);
         return;
     }
     if (t->kind->orphan_warning && !d->opts.has_orphan && d->opts.propagation == VG_PROPAGATE_UNSET)

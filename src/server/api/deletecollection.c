@@ -328,14 +328,9 @@ static int read_page(struct collection *w)
 
 void vg_api_deletecollection(struct vg_api_call *call)
 {
-    struct vg_api_status status;
-    struct collection *w = vg_arena_new(&call->ask->arena, struct collection);
-    if (!w) {
-        vg_status_no_memory(&status);
-        vg_respond_status(call, &status);
+    struct collection *w = vg_call_new(call, struct collection);
+    if (!w)
         return;
-    }
-    memset(w, 0, sizeof *w);
     w->call = call;
     w->kind = call->ask->target->kind;
     int err = vg_list_options_parse(call->ask->target, &call->ask->arena, &w->list, &w->status);

@@ -351,11 +351,7 @@ static int begin(struct vg_eviction *w, struct vg_api_status *ret)
     struct vg_write_opts opts = {0};
     struct vg_body body = {0};
     type.also = "v1beta1";
-    int err = vg_write_opts_read(call, "CreateOptions", &opts, ret);
-    if (err == 0)
-        err = vg_body_read(call, &type, opts.fields, &body, ret);
-    if (err == 0)
-        err = vg_body_match_namespace(call, &body.meta, ret);
+    int err = vg_body_read_new(call, &type, &opts, &body, ret);
     if (err < 0)
         return err;
     if (!vg_slice_eq(body.meta.name, t->name)) {
@@ -385,13 +381,9 @@ void vg_api_evict(struct vg_api_call *call)
 {
     const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
-    struct vg_eviction *w = vg_arena_new(&call->ask->arena, struct vg_eviction);
-    if (!w) {
-        vg_status_no_memory(&status);
-        vg_respond_status(call, &status);
+    struct vg_eviction *w = vg_call_new(call, struct vg_eviction);
+    if (!w)
         return;
-    }
-    memset(w, 0, sizeof *w);
     w->look = (struct vg_look){
         .call = call, .kind = t->kind, .ns = t->ns, .name = t->name, .done = on_pod};
     if (begin(w, &status) < 0) {

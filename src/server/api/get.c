@@ -192,13 +192,9 @@ void vg_api_get(struct vg_api_call *call)
         vg_api_get_component(call);
         return;
     }
-    struct getter *g = vg_arena_new(&call->ask->arena, struct getter);
-    if (!g) {
-        vg_status_no_memory(&status);
-        vg_respond_status(call, &status);
+    struct getter *g = vg_call_new(call, struct getter);
+    if (!g)
         return;
-    }
-    memset(g, 0, sizeof *g);
     g->call = call;
     g->kind = t->kind;
     if (read_options(g, &status) < 0) {

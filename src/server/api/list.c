@@ -232,14 +232,9 @@ static int plan(struct vg_lister *l, struct vg_api_status *ret_status)
 /* NULL: out of memory, and answered so. */
 static struct vg_lister *lister_new(struct vg_api_call *call)
 {
-    struct vg_api_status status;
-    struct vg_lister *l = vg_arena_new(&call->ask->arena, struct vg_lister);
-    if (!l) {
-        vg_status_no_memory(&status);
-        vg_respond_status(call, &status);
+    struct vg_lister *l = vg_call_new(call, struct vg_lister);
+    if (!l)
         return NULL;
-    }
-    memset(l, 0, sizeof *l);
     l->call = call;
     l->kind = call->ask->target->kind;
     l->kind_index = vg_kind_index(l->kind);

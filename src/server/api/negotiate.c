@@ -10,6 +10,7 @@
 
 #include "protobuf.h"
 #include "status_int.h"
+#include "write.h"
 
 /* 64 clauses: kubectl sends three, browsers seven; what follows is not looked at. */
 #define CLAUSES_MAX 64u
@@ -20,22 +21,13 @@ struct clause {
     double q;
 };
 
-static struct vg_slice trim(struct vg_slice s)
-{
-    while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
-        s = vg_slice(s.p + 1, s.n - 1);
-    while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-        s.n--;
-    return s;
-}
-
 /* Cuts the piece before the separator off *rest; false when nothing is left. */
 static bool next_piece(struct vg_slice *rest, char separator, struct vg_slice *ret)
 {
     if (!rest->p)
         return false;
     const char *end = rest->n ? memchr(rest->p, separator, rest->n) : NULL;
-    *ret = trim(vg_slice(rest->p, end ? (size_t)(end - rest->p) : rest->n));
+    *ret = vg_trim(vg_slice(rest->p, end ? (size_t)(end - rest->p) : rest->n));
     *rest = end ? vg_slice(end + 1, (size_t)(rest->p + rest->n - end) - 1) : (struct vg_slice){0};
     return true;
 }
@@ -63,7 +55,7 @@ static void parse_param(struct clause *c, struct vg_slice param)
     struct vg_slice name;
     if (!next_piece(&param, '=', &name) || !param.p)
         return;
-    struct vg_slice value = trim(param);
+    struct vg_slice value = vg_trim(param);
     if (is(name, "q"))
         c->q = parse_q(value);
     else if (is(name, "as"))
@@ -87,7 +79,7 @@ static bool parse_clause(struct vg_slice text, struct clause *ret)
     struct vg_slice subtype = piece;
     if (!next_piece(&subtype, '/', &ret->type))
         return false;
-    ret->subtype = subtype.p ? trim(subtype) : VG_SLICE_LIT("");
+    ret->subtype = subtype.p ? vg_trim(subtype) : VG_SLICE_LIT("");
     if (!subtype.p && is(ret->type, "*"))
         ret->subtype = VG_SLICE_LIT("*");
     while (next_piece(&text, ';', &piece))

@@ -8,6 +8,7 @@
 #include "openapi.h"
 #include "respond_int.h"
 #include "status_int.h"
+#include "write.h"
 
 struct media {
     const char *asked, *answered; /* of protobuf there are two spellings */
@@ -34,35 +35,19 @@ static_assert(VG_ARRAY_LEN(v2_media) == VG_ARRAY_LEN(v3_media), "the same forms 
 
 /* ---- Accept ---- */
 
-static struct vg_slice clause_type(struct vg_slice clause)
-{
-    const char *end = memchr(clause.p, ';', clause.n);
-    if (end)
-        clause.n = (size_t)(end - clause.p);
-    while (clause.n && (*clause.p == ' ' || *clause.p == '\t'))
-        clause = vg_slice(clause.p + 1, clause.n - 1);
-    while (clause.n && (clause.p[clause.n - 1] == ' ' || clause.p[clause.n - 1] == '\t'))
-        clause.n--;
-    return clause;
-}
-
 /* The first that a clause names; clauses are taken in the order in which they come. NULL: none. */
 static const struct media *choose(struct vg_slice accept, const struct media v[N_MEDIA])
 {
     if (accept.n == 0)
         return &v[0];
     while (accept.n) {
-        const char *end = memchr(accept.p, ',', accept.n);
-        size_t n = end ? (size_t)(end - accept.p) : accept.n;
-        struct vg_slice type = clause_type(vg_slice(accept.p, n));
+        struct vg_slice clause = vg_cut(&accept, ','), type = vg_trim(vg_cut(&clause, ';'));
         if (vg_slice_eq(type, VG_SLICE_LIT("*/*")) ||
             vg_slice_eq(type, VG_SLICE_LIT("application/*")))
             return &v[0];
         for (size_t i = 0; i < N_MEDIA; i++)
             if (vg_slice_eq(type, vg_slice_str(v[i].asked)))
                 return &v[i];
-        size_t skip = end ? n + 1 : n;
-        accept = vg_slice(accept.p + skip, accept.n - skip);
     }
     return NULL;
 }

@@ -437,13 +437,9 @@ void vg_api_patch(struct vg_api_call *call)
         vg_api_apply(call);
         return;
     }
-    struct patching *w = vg_arena_new(&call->ask->arena, struct patching);
-    if (!w) {
-        vg_status_no_memory(&status);
-        vg_respond_status(call, &status);
+    struct patching *w = vg_call_new(call, struct patching);
+    if (!w)
         return;
-    }
-    memset(w, 0, sizeof *w);
     w->update.change = (struct vg_change){
         .call = call,
         .kind = t->kind,

@@ -200,11 +200,7 @@ static int ask(struct vg_review *r, vg_review_fn *review, struct vg_api_status *
 {
     struct vg_write_opts opts;
     struct vg_body_type type = vg_body_type_of(r->call->ask->target);
-    int err = vg_write_opts_read(r->call, "CreateOptions", &opts, ret_status);
-    if (err == 0)
-        err = vg_body_read(r->call, &type, opts.fields, &r->body, ret_status);
-    if (err == 0)
-        err = vg_body_match_namespace(r->call, &r->body.meta, ret_status);
+    int err = vg_body_read_new(r->call, &type, &opts, &r->body, ret_status);
     if (err == 0)
         err = check(r, ret_status);
     if (err < 0)

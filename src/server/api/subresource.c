@@ -208,11 +208,7 @@ static int begin_binding(struct binding *w, struct vg_api_status *ret)
     const struct vg_target *t = call->ask->target;
     struct vg_body_type type = {.group = "", .version = "v1", .kind = "Binding"};
     struct vg_write_opts opts;
-    int err = vg_write_opts_read(call, "CreateOptions", &opts, ret);
-    if (err == 0)
-        err = vg_body_read(call, &type, opts.fields, &w->body, ret);
-    if (err == 0)
-        err = vg_body_match_namespace(call, &w->body.meta, ret);
+    int err = vg_body_read_new(call, &type, &opts, &w->body, ret);
     if (err < 0)
         return err;
     w->change.is_dry_run = opts.is_dry_run;
@@ -228,13 +224,9 @@ static int begin_binding(struct binding *w, struct vg_api_status *ret)
 static void create_binding(struct vg_api_call *call, const struct vg_kind *kind)
 {
     struct vg_api_status status;
-    struct binding *w = vg_arena_new(&call->ask->arena, struct binding);
-    if (!w) {
-        vg_status_no_memory(&status);
-        vg_respond_status(call, &status);
+    struct binding *w = vg_call_new(call, struct binding);
+    if (!w)
         return;
-    }
-    memset(w, 0, sizeof *w);
     w->change = (struct vg_change){.call = call,
                                    .kind = kind,
                                    .ns = call->ask->target->ns,

@@ -336,11 +336,7 @@ static int begin(struct vg_token_request *w, struct vg_api_status *ret)
     struct vg_api_call *call = w->look.call;
     struct vg_body_type type = vg_body_type_of(call->ask->target);
     struct vg_write_opts opts;
-    int err = vg_write_opts_read(call, "CreateOptions", &opts, ret);
-    if (err == 0)
-        err = vg_body_read(call, &type, opts.fields, &w->body, ret);
-    if (err == 0)
-        err = vg_body_match_namespace(call, &w->body.meta, ret);
+    int err = vg_body_read_new(call, &type, &opts, &w->body, ret);
     if (err == 0)
         err = check_name(w, ret);
     if (err < 0)
@@ -370,13 +366,9 @@ void vg_api_create_token(struct vg_api_call *call)
 {
     const struct vg_target *t = call->ask->target;
     struct vg_api_status status;
-    struct vg_token_request *w = vg_arena_new(&call->ask->arena, struct vg_token_request);
-    if (!w) {
-        vg_status_no_memory(&status);
-        vg_respond_status(call, &status);
+    struct vg_token_request *w = vg_call_new(call, struct vg_token_request);
+    if (!w)
         return;
-    }
-    memset(w, 0, sizeof *w);
     w->kind =
         (struct vg_kind){.group = VG_TOKEN_GROUP,
                          .version = "v1",

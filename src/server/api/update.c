@@ -349,14 +349,9 @@ void vg_update_done(struct vg_change *c)
 
 struct vg_update *vg_update_new(struct vg_api_call *call)
 {
-    struct vg_update *w = vg_arena_new(&call->ask->arena, struct vg_update);
-    if (!w) {
-        struct vg_api_status status;
-        vg_status_no_memory(&status);
-        vg_respond_status(call, &status);
+    struct vg_update *w = vg_call_new(call, struct vg_update);
+    if (!w)
         return NULL;
-    }
-    memset(w, 0, sizeof *w);
     w->change = (struct vg_change){
         .call = call,
         .kind = call->ask->target->kind,

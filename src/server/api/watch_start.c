@@ -294,13 +294,9 @@ static bool may_upgrade(struct vg_api_call *call, struct vg_api_status *ret_stat
 void vg_api_watch(struct vg_api_call *call)
 {
     struct vg_api_status status;
-    struct starting *s = vg_arena_new(&call->ask->arena, struct starting);
-    if (!s) {
-        vg_status_no_memory(&status);
-        vg_respond_status(call, &status);
+    struct starting *s = vg_call_new(call, struct starting);
+    if (!s)
         return;
-    }
-    memset(s, 0, sizeof *s);
     s->call = call;
     int r = vg_list_options_parse(call->ask->target, &call->ask->arena, &s->opts, &status);
     if (r == 0)

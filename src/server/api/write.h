@@ -100,6 +100,8 @@ VG_CHECK int vg_body_of_protobuf(struct vg_arena *a, const struct vg_proto_envel
                                  struct vg_status *reterr_status);
 /* Cut off what stands before the first c, which is dropped; *rest is what follows, or empty. */
 struct vg_slice vg_cut(struct vg_slice *rest, char c);
+/* Without blanks and tabs around it. */
+struct vg_slice vg_trim(struct vg_slice s);
 /* The type and subtype of a Content-Type without parameters, lower case, in buf. False: malformed.
  */
 #define VG_MEDIA_TYPE_MAX 128u
@@ -206,6 +208,11 @@ void vg_name_suffix(struct vg_rng *rng, char ret[VG_NAME_SUFFIX]);
 /* 0, or VIGIL_E_INVALID with the 400. */
 VG_CHECK int vg_body_match_namespace(struct vg_api_call *call, const struct vg_meta *m,
                                      struct vg_api_status *ret_status);
+/* The options and the body of a POST, which is for the namespace of the request. 0, or negative
+ * with the status set. */
+VG_CHECK int vg_body_read_new(struct vg_api_call *call, const struct vg_body_type *type,
+                              struct vg_write_opts *ret_opts, struct vg_body *ret_body,
+                              struct vg_api_status *ret_status);
 /* Drop owners that are there twice, and warn. is_late: after a patch. -ENOMEM. */
 VG_CHECK int vg_meta_tell_owners(struct vg_api_call *call, struct vg_meta *m, bool is_late);
 /* Answer with the Scale of a stored object (scale.c). */
