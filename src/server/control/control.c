@@ -82,6 +82,15 @@ struct vg_rec *vg_control_get(struct vg_control *c, const struct vg_kind *kind, 
     return vg_control_get_key(c, kind, vg_obj_key_slice(&key));
 }
 
+bool vg_control_finalizers(const struct vg_rec *rec, struct vg_json_iter *ret)
+{
+    const struct vg_json_step path[] = {vg_json_step_key("metadata"),
+                                        vg_json_step_key("finalizers")};
+    struct vg_slice list;
+    return vg_json_find(vg_rec_value(rec), path, 2, &list) == 0 &&
+           vg_json_iter_init(ret, list) == 0;
+}
+
 int vg_control_each(struct vg_control *c, const struct vg_kind *kind, struct vg_slice ns,
                     vg_control_each_fn *each, void *arg)
 {

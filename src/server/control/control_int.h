@@ -8,6 +8,7 @@
 #include "server/kinds/kinds.h"
 #include "work.h"
 #include "json/json.h"
+#include "json/scan.h"
 #include "json/write.h"
 
 /* An event of the cache. rec: what is there now, or was before a delete; h: its header. */
@@ -87,6 +88,8 @@ struct vg_rec *vg_control_get_key(struct vg_control *c, const struct vg_kind *ki
 typedef bool vg_control_each_fn(void *arg, const struct vg_kind *kind, const struct vg_rec *rec);
 int vg_control_each(struct vg_control *c, const struct vg_kind *kind, struct vg_slice ns,
                     vg_control_each_fn *each, void *arg);
+/* A walk over the names in metadata.finalizers, as JSON; false: there are none. */
+bool vg_control_finalizers(const struct vg_rec *rec, struct vg_json_iter *ret);
 /* This key needs work. Memory that lacks is logged: the next event, or the next start, tells again.
  */
 void vg_control_add(struct vg_control *c, enum vg_controller which, struct vg_slice key);

@@ -224,12 +224,9 @@ struct vg_rec *vg_owner_get(struct vg_control *c, const struct vg_owner *o, stru
 
 bool vg_has_finalizer(const struct vg_rec *rec, const char *name)
 {
-    const struct vg_json_step path[] = {vg_json_step_key("metadata"),
-                                        vg_json_step_key("finalizers")};
-    struct vg_slice list;
     struct vg_json_iter it;
     struct vg_json_raw raw;
-    if (vg_json_find(vg_rec_value(rec), path, 2, &list) < 0 || vg_json_iter_init(&it, list) < 0)
+    if (!vg_control_finalizers(rec, &it))
         return false;
     while (vg_json_iter_next(&it, &raw) > 0) {
         if (raw.value.n == strlen(name) + 2 && memcmp(raw.value.p + 1, name, strlen(name)) == 0)

@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "control_int.h"
 #include "server/schema/gotime.h"
-#include "json/scan.h"
 
 /* While something is left: when to look again. */
 #define LEFT_FIRST_MS 100u
@@ -82,12 +81,9 @@ static void count_finalizer(struct emptying *m, struct vg_slice quoted)
 
 static void count_finalizers(struct emptying *m, const struct vg_rec *rec)
 {
-    const struct vg_json_step path[] = {vg_json_step_key("metadata"),
-                                        vg_json_step_key("finalizers")};
-    struct vg_slice list;
     struct vg_json_iter it;
     struct vg_json_raw raw;
-    if (vg_json_find(vg_rec_value(rec), path, 2, &list) < 0 || vg_json_iter_init(&it, list) < 0)
+    if (!vg_control_finalizers(rec, &it))
         return;
     while (vg_json_iter_next(&it, &raw) > 0)
         count_finalizer(m, raw.value);
