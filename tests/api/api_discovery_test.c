@@ -18,8 +18,7 @@ static struct vg_reply reply;
 static int setup(void **state)
 {
     (void)state;
-    struct vg_adrv_opts opts = {.engine = engine, .storage = {.unsafe_no_fsync = true}};
-    vg_adrv_open(&d, &opts);
+    vg_adrv_open_quick(&d, engine, false);
     return 0;
 }
 

@@ -18,22 +18,18 @@ static struct vg_reply reply;
 
 static void call(const char *method, const char *target, const char *type, const char *body)
 {
-    char line[128];
-    snprintf(line, sizeof line, "Content-Type: application/%s\r\n", type);
-    vg_adrv_request(&d, method, target, line, body, &reply);
+    vg_adrv_send(&d, method, target, type, body, &reply);
 }
 
 static void expect(int status, const char *text)
 {
-    if (reply.status != status || !strstr(reply.body.p, text))
-        fail_msg("%d %s, want %d %s", reply.status, reply.body.p, status, text);
+    vg_reply_expect(&reply, status, text);
 }
 
 static int setup(void **state)
 {
     (void)state;
-    struct vg_adrv_opts opts = {.storage = {.unsafe_no_fsync = true}};
-    vg_adrv_open(&d, &opts);
+    vg_adrv_open_quick(&d, NULL, false);
     call("POST", "/api/v1/namespaces", "json", "{\"metadata\":{\"name\":\"ns\"}}");
     return 0;
 }

@@ -37,17 +37,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static const char *path(const char *fmt, ...) VG_PRINTF(1, 2);
-static const char *path(const char *fmt, ...)
-{
-    static char text[2048];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return text;
-}
-
 #define MAPS "/api/v1/namespaces/a/configmaps"
 #define ULL(n) (unsigned long long)(n)
 
@@ -60,10 +49,10 @@ static void expect_line(struct vg_stream *s, const char *wanted)
 
 static const char *map_event(const char *type, const char *name, const char *data, vg_rev rev)
 {
-    return path("{\"type\":\"%s\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
-                "\"metadata\":{\"name\":\"%s\",\"namespace\":\"a\",\"uid\":\"u-%s\","
-                "\"resourceVersion\":\"%llu\"},\"data\":{\"k\":\"%s\"}}}",
-                type, name, name, ULL(rev), data);
+    return vg_adrv_path("{\"type\":\"%s\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
+                        "\"metadata\":{\"name\":\"%s\",\"namespace\":\"a\",\"uid\":\"u-%s\","
+                        "\"resourceVersion\":\"%llu\"},\"data\":{\"k\":\"%s\"}}}",
+                        type, name, name, ULL(rev), data);
 }
 
 static void expect_map(struct vg_stream *s, const char *type, const char *name, const char *data,
@@ -98,7 +87,7 @@ static void a_watch_tells_what_follows_its_revision(void **state)
     vg_rev r0 = vg_adrv_config(&d, "a", "anchor", "0");
     vg_rev r1 = vg_adrv_config(&d, "a", "x", "1");
     struct vg_stream s;
-    vg_stream_open(&d, path(MAPS "?watch=1&resourceVersion=%llu", ULL(r0)), NULL, &s);
+    vg_stream_open(&d, vg_adrv_path(MAPS "?watch=1&resourceVersion=%llu", ULL(r0)), NULL, &s);
     assert_int_equal(s.status, 200);
     assert_non_null(strstr(s.head.p, "\r\nContent-Type: application/json\r\n"));
     assert_non_null(strstr(s.head.p, "\r\nCache-Control: no-cache, private\r\n"));
@@ -166,7 +155,7 @@ static void a_future_revision_is_waited_for_in_silence(void **state)
     (void)state;
     vg_rev r1 = vg_adrv_config(&d, "a", "x", "1");
     struct vg_stream s;
-    vg_stream_open(&d, path(MAPS "?watch=1&resourceVersion=%llu", ULL(r1 + 2)), NULL, &s);
+    vg_stream_open(&d, vg_adrv_path(MAPS "?watch=1&resourceVersion=%llu", ULL(r1 + 2)), NULL, &s);
     vg_adrv_config(&d, "a", "x", "2");
     vg_adrv_config(&d, "a", "x", "3");
     vg_rev r4 = vg_adrv_config(&d, "a", "x", "4");
@@ -194,11 +183,11 @@ static void a_compacted_revision_is_an_error_event(void **state)
     struct vg_stream s;
     vg_stream_open(&d, MAPS "?watch=1&resourceVersion=1", NULL, &s);
     assert_int_equal(s.status, 200);
-    expect_line(&s,
-                path("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\","
-                     "\"metadata\":{},\"status\":\"Failure\",\"message\":\"too old resource "
-                     "version: 1 (%llu)\",\"reason\":\"Expired\",\"code\":410}}",
-                     ULL(last)));
+    expect_line(&s, vg_adrv_path(
+                        "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\","
+                        "\"metadata\":{},\"status\":\"Failure\",\"message\":\"too old resource "
+                        "version: 1 (%llu)\",\"reason\":\"Expired\",\"code\":410}}",
+                        ULL(last)));
     expect_end(&s);
     vg_stream_close(&s);
 }
@@ -218,9 +207,9 @@ static void legacy_paths_are_served(void **state)
     vg_rev r3 = vg_adrv_config(&d, "a", "x", "3");
     expect_map(&s, "MODIFIED", "x", "3", r3);
     vg_stream_close(&s);
-    vg_stream_open(&d,
-                   path("/api/v1/watch/namespaces/a/configmaps/y?resourceVersion=%llu", ULL(r1)),
-                   NULL, &s);
+    vg_stream_open(
+        &d, vg_adrv_path("/api/v1/watch/namespaces/a/configmaps/y?resourceVersion=%llu", ULL(r1)),
+        NULL, &s);
     expect_map(&s, "ADDED", "y", "2", r2);
     vg_rev r4 = vg_adrv_delete(&d, "", "configmaps", "a", "y");
     expect_map(&s, "DELETED", "y", "2", r4);
@@ -272,22 +261,24 @@ static void selectors_make_comings_and_goings(void **state)
     (void)state;
     vg_rev r0 = put_pod("p", "", "Pending");
     struct vg_stream node, phase;
-    vg_stream_open(&d,
-                   path("/api/v1/pods?watch=1&resourceVersion=%llu&fieldSelector=spec.nodeName%%3D"
-                        "n1",
-                        ULL(r0)),
-                   NULL, &node);
-    vg_stream_open(&d,
-                   path("/api/v1/pods?watch=1&resourceVersion=%llu&fieldSelector=status.phase%%3D"
-                        "Pending",
-                        ULL(r0)),
-                   NULL, &phase);
+    vg_stream_open(
+        &d,
+        vg_adrv_path("/api/v1/pods?watch=1&resourceVersion=%llu&fieldSelector=spec.nodeName%%3D"
+                     "n1",
+                     ULL(r0)),
+        NULL, &node);
+    vg_stream_open(
+        &d,
+        vg_adrv_path("/api/v1/pods?watch=1&resourceVersion=%llu&fieldSelector=status.phase%%3D"
+                     "Pending",
+                     ULL(r0)),
+        NULL, &phase);
     put_pod("p", "n1", "Pending");
     put_pod("p", "n1", "Running");
     vg_rev r3 = put_pod("p", "n2", "Running");
     expect_type(&node, "ADDED", "Pending");
     expect_type(&node, "MODIFIED", "Running");
-    expect_type(&node, "DELETED", path("\"resourceVersion\":\"%llu\"", ULL(r3)));
+    expect_type(&node, "DELETED", vg_adrv_path("\"resourceVersion\":\"%llu\"", ULL(r3)));
     expect_type(&phase, "MODIFIED", "\"n1\"");
     expect_type(&phase, "DELETED", "Pending");
     vg_stream_close(&node);
@@ -302,15 +293,16 @@ static void metadata_alone_is_watched(void **state)
     vg_stream_open(&d, MAPS "?watch=1&allowWatchBookmarks=1",
                    "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io\r\n", &s);
 #define PARTIAL "\"object\":{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\","
-    expect_line(&s,
-                path("{\"type\":\"ADDED\"," PARTIAL "\"metadata\":{\"name\":\"x\",\"namespace\":"
-                     "\"a\",\"uid\":\"u-x\",\"resourceVersion\":\"%llu\"}}}",
-                     ULL(r1)));
+    expect_line(&s, vg_adrv_path("{\"type\":\"ADDED\"," PARTIAL
+                                 "\"metadata\":{\"name\":\"x\",\"namespace\":"
+                                 "\"a\",\"uid\":\"u-x\",\"resourceVersion\":\"%llu\"}}}",
+                                 ULL(r1)));
     expect_type(&s, "BOOKMARK", PARTIAL "\"metadata\":{\"resourceVersion\":\"");
     vg_rev r2 = vg_adrv_delete(&d, "", "configmaps", "a", "x");
-    expect_line(&s, path("{\"type\":\"DELETED\"," PARTIAL "\"metadata\":{\"name\":\"x\","
-                         "\"namespace\":\"a\",\"uid\":\"u-x\",\"resourceVersion\":\"%llu\"}}}",
-                         ULL(r2)));
+    expect_line(&s,
+                vg_adrv_path("{\"type\":\"DELETED\"," PARTIAL "\"metadata\":{\"name\":\"x\","
+                             "\"namespace\":\"a\",\"uid\":\"u-x\",\"resourceVersion\":\"%llu\"}}}",
+                             ULL(r2)));
     vg_stream_close(&s);
 }
 
@@ -379,8 +371,9 @@ static void watches_can_be_looked_at(void **state)
     (void)state;
     struct vg_stream s;
     vg_rev r0 = vg_adrv_config(&d, "a", "x", "1");
-    vg_stream_open(&d, path(MAPS "?watch=1&resourceVersion=%llu&labelSelector=%%21none", ULL(r0)),
-                   NULL, &s);
+    vg_stream_open(
+        &d, vg_adrv_path(MAPS "?watch=1&resourceVersion=%llu&labelSelector=%%21none", ULL(r0)),
+        NULL, &s);
     vg_rev r1 = vg_adrv_config(&d, "a", "x", "2");
     expect_map(&s, "MODIFIED", "x", "2", r1);
     assert_int_equal(n_watches(), 1);
@@ -401,7 +394,7 @@ static void a_slow_reader_misses_nothing(void **state)
     data[sizeof data - 1] = '\0';
     vg_rev r0 = vg_adrv_config(&d, "a", "x", "0");
     struct vg_stream s;
-    vg_stream_open(&d, path(MAPS "?watch=1&resourceVersion=%llu", ULL(r0)), NULL, &s);
+    vg_stream_open(&d, vg_adrv_path(MAPS "?watch=1&resourceVersion=%llu", ULL(r0)), NULL, &s);
     enum { N = 3000 };
     vg_rev revs[N];
     for (int i = 0; i < N; i++) { /* some 12 MB: far more than sockets hold */
@@ -425,7 +418,7 @@ static void a_shutdown_ends_streams_cleanly(void **state)
     struct vg_stream s;
     open_driver((struct vg_adrv_opts){.n_loops = 1});
     vg_rev r0 = vg_adrv_config(&d, "a", "x", "0");
-    vg_stream_open(&d, path(MAPS "?watch=1&resourceVersion=%llu", ULL(r0)), NULL, &s);
+    vg_stream_open(&d, vg_adrv_path(MAPS "?watch=1&resourceVersion=%llu", ULL(r0)), NULL, &s);
     vg_adrv_drain(&d);
     expect_end(&s);
     vg_stream_close(&s);

@@ -1,148 +1,6 @@
-/* api_write_test.c - the writing verbs over real sockets, on the engine named by the first
- * argument. Answers are looked at by path; what watchers saw is compared as a list of events. One
- * long file, because all cases share the same small helpers. */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "driver.h"
-#include "server/api/api_int.h"
-#include "json/json.h"
-#include "json/pointer.h"
-
-static const char *engine;
-static struct vg_adrv d;
-static struct vg_reply reply;
-static struct vg_arena arena; /* of the last answer's tree */
-static struct vg_json *root;
-
-#define JSON "Content-Type: application/json\r\n"
-#define MERGE "Content-Type: application/merge-patch+json\r\n"
-#define CONFIGS "/api/v1/namespaces/ns/configmaps"
-#define PODS "/api/v1/namespaces/ns/pods"
-#define CONTAINERS "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]"
-#define DEPLOYMENTS "/apis/apps/v1/namespaces/ns/deployments"
-/* What a deployment must have. */
-#define PODS_OF_IT                                                                                 \
-    "\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":{\"a\":"  \
-    "\"b\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}"
-
-static void ask(const char *method, const char *target, const char *headers, const char *body)
-{
-    vg_adrv_request(&d, method, target, headers, body, &reply);
-    vg_arena_reset(&arena);
-    root = NULL;
-    if (reply.body.n)
-        assert_int_equal(vg_json_parse(&arena, vg_buf_slice(&reply.body), NULL, &root, NULL), 0);
-}
-
-static void expect_status(int status)
-{
-    if (reply.status != status)
-        print_message("%s\n", reply.body.p);
-    assert_int_equal(reply.status, status);
-}
-
-static void put(const char *target, const char *body, int status)
-{
-    ask("PUT", target, JSON, body);
-    expect_status(status);
-}
-static void post(const char *target, const char *body, int status)
-{
-    ask("POST", target, JSON, body);
-    expect_status(status);
-}
-static void patch(const char *target, const char *body, int status)
-{
-    ask("PATCH", target, MERGE, body);
-    expect_status(status);
-}
-static void erase(const char *target, const char *body, int status)
-{
-    ask("DELETE", target, body ? JSON : NULL, body);
-    expect_status(status);
-}
-static void get(const char *target, int status)
-{
-    ask("GET", target, NULL, NULL);
-    expect_status(status);
-}
-
-/* The text of a string or number of the answer; "" when it is not there. */
-static const char *at(const char *pointer)
-{
-    static char text[8][1024];
-    static unsigned turn;
-    struct vg_json_pointer p;
-    struct vg_json *v = NULL;
-    struct vg_status why;
-    assert_int_equal(vg_json_pointer_parse(&arena, vg_slice_str(pointer), &p, &why), 0);
-    int err = vg_json_pointer_get(&p, root, 0, &v, &why);
-    char *out = text[turn++ % 8];
-    snprintf(out, sizeof text[0], "%.*s",
-             VG_SLICE_ARG(err < 0 ? VG_SLICE_LIT("") : vg_json_text(v)));
-    return out;
-}
-
-static unsigned long long rev(void)
-{
-    return strtoull(at("/metadata/resourceVersion"), NULL, 10);
-}
-
-static void expect(const char *pointer, const char *value)
-{
-    assert_string_equal(at(pointer), value);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    struct vg_adrv_opts opts = {
-        .engine = engine, .n_loops = 2, .storage = {.unsafe_no_fsync = true}};
-    vg_arena_init(&arena, 0, 0);
-    vg_adrv_open(&d, &opts);
-    post("/api/v1/namespaces", "{\"metadata\":{\"name\":\"ns\"}}", 201);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    vg_reply_done(&reply);
-    vg_arena_done(&arena);
-    vg_adrv_close(&d);
-    return 0;
-}
-
-/* "ADDED a 5, MODIFIED a 7, ...": what a watch from a revision on sees until `last` of them. */
-static void expect_events(const char *collection, unsigned long long from, const char *wanted)
-{
-    char target[256], seen[4096] = "";
-    struct vg_stream s;
-    snprintf(target, sizeof target, "%s?watch=1&timeoutSeconds=30&resourceVersion=%llu", collection,
-             from);
-    vg_stream_open(&d, target, NULL, &s);
-    assert_int_equal(s.status, 200);
-    while (strlen(seen) < strlen(wanted)) {
-        const char *line = vg_stream_line(&s);
-        assert_non_null(line);
-        VG_AUTO(arena) a;
-        struct vg_json *event;
-        vg_arena_init(&a, 0, 0);
-        assert_int_equal(vg_json_parse(&a, vg_slice_str(line), NULL, &event, NULL), 0);
-        struct vg_json *meta = vg_json_get_str(vg_json_get_str(event, "object"), "metadata");
-        struct vg_json *finalizers = vg_json_get_str(meta, "finalizers");
-        size_t n = strlen(seen);
-        snprintf(seen + n, sizeof seen - n, "%s%.*s %.*s%s", n ? ", " : "",
-                 VG_SLICE_ARG(vg_json_text(vg_json_get_str(event, "type"))),
-                 VG_SLICE_ARG(vg_json_text(vg_json_get_str(meta, "name"))),
-                 finalizers ? " held" : "");
-    }
-    vg_stream_close(&s);
-    assert_string_equal(seen, wanted);
-}
+/* api_write_test.c - POST, PUT and PATCH over real sockets, on the engine named by the first
+ * argument. */
+#include "write_world.h"
 
 /* ---- create ---- */
 
@@ -352,43 +210,30 @@ static void last_finalizer_deletes(void **state)
 
 /* ---- patch ---- */
 
-static void patches_of_one_object_never_conflict(void **state);
+enum { THREADS = 4 };
 
-struct patcher {
-    int first;
-    int status;
-};
-
-static void *patch_many(void *arg)
+static void patch_many(unsigned index, void *arg)
 {
-    struct patcher *p = arg;
+    int *status = arg;
     struct vg_reply r = {0};
-    for (int i = 0; i < 20; i++) {
+    for (unsigned i = 0; i < 20; i++) {
         char body[64];
-        snprintf(body, sizeof body, "{\"data\":{\"k%d\":\"v\"}}", p->first + i);
+        snprintf(body, sizeof body, "{\"data\":{\"k%u\":\"v\"}}", index * 100 + i);
         vg_adrv_request(&d, "PATCH", CONFIGS "/a", MERGE, body, &r);
         if (r.status != 200)
-            p->status = r.status;
+            status[index] = r.status;
     }
     vg_reply_done(&r);
-    return NULL;
 }
 
 static void patches_of_one_object_never_conflict(void **state)
 {
     (void)state;
-    enum { THREADS = 4 };
-    pthread_t threads[THREADS];
-    struct patcher p[THREADS];
+    int status[THREADS] = {0}; /* that was not 200 */
     post(CONFIGS, "{\"metadata\":{\"name\":\"a\"},\"data\":{}}", 201);
-    for (int i = 0; i < THREADS; i++) {
-        p[i] = (struct patcher){.first = i * 100, .status = 200};
-        assert_int_equal(pthread_create(&threads[i], NULL, patch_many, &p[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-        assert_int_equal(p[i].status, 200);
-    }
+    vg_test_threads(THREADS, patch_many, status);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(status[i], 0);
     get(CONFIGS "/a", 200);
     assert_int_equal(vg_json_get_str(root, "data")->n, THREADS * 20);
 }
@@ -418,202 +263,6 @@ static void patch_types(void **state)
         "{}");
     expect_status(400); /* a configuration names its type */
     patch(DEPLOYMENTS "/none", "{}", 404);
-}
-
-/* ---- delete ---- */
-
-static void deletes_answer_as_the_kind_says(void **state)
-{
-    (void)state;
-    char body[128];
-    post(CONFIGS, "{\"metadata\":{\"name\":\"a\"}}", 201);
-    snprintf(body, sizeof body, "{\"preconditions\":{\"uid\":\"%s\",\"resourceVersion\":\"1\"}}",
-             at("/metadata/uid"));
-    erase(CONFIGS "/a", body, 409);
-    erase(CONFIGS "/a", "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"}", 200);
-    expect("/kind", "Status");
-    expect("/status", "Success");
-    expect("/details/kind", "configmaps");
-    expect("/code", "");
-    erase(CONFIGS "/a", NULL, 404);
-    post("/api/v1/namespaces/ns/serviceaccounts", "{\"metadata\":{\"name\":\"s\"}}", 201);
-    erase("/api/v1/namespaces/ns/serviceaccounts/s", NULL, 200);
-    expect("/kind", "ServiceAccount");
-}
-
-static void propagation_adds_finalizers(void **state)
-{
-    (void)state;
-    post(DEPLOYMENTS, "{\"metadata\":{\"name\":\"d\"},\"spec\":{" PODS_OF_IT "}}", 201);
-    erase(DEPLOYMENTS "/d?propagationPolicy=Foreground", NULL, 200);
-    expect("/metadata/finalizers/0", "foregroundDeletion");
-    expect("/metadata/generation", "2");
-    post(DEPLOYMENTS, "{\"metadata\":{\"name\":\"e\"},\"spec\":{" PODS_OF_IT "}}", 201);
-    erase(DEPLOYMENTS "/e", "{\"orphanDependents\":true}", 200);
-    expect("/metadata/finalizers/0", "orphan");
-    post("/apis/batch/v1/namespaces/ns/jobs",
-         "{\"metadata\":{\"name\":\"j\"},\"spec\":{\"template\":{\"spec\":{\"restartPolicy\":"
-         "\"Never\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}",
-         201);
-    erase("/apis/batch/v1/namespaces/ns/jobs/j", NULL, 200);
-    expect("/metadata/finalizers/0", "orphan");
-    assert_non_null(vg_reply_field(&reply, "Warning"));
-    post(CONFIGS, "{\"metadata\":{\"name\":\"h\",\"finalizers\":[\"x.io/a\"]}}", 201);
-    erase(CONFIGS "/h?orphanDependents=false", NULL, 202);
-}
-
-static void pods_go_gracefully(void **state)
-{
-    (void)state;
-    post(PODS, "{\"metadata\":{\"name\":\"u\"},\"spec\":{" CONTAINERS "}}", 201);
-    unsigned long long first = rev();
-    erase(PODS "/u", NULL, 200);
-    expect("/kind", "Pod");
-    expect("/metadata/deletionGracePeriodSeconds", "0");
-    expect("/metadata/generation", "2");
-    assert_true(rev() >= first + 2);
-    get(PODS "/u", 404);
-    expect_events(PODS, first, "MODIFIED u, DELETED u");
-
-    post(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"," CONTAINERS "}}", 201);
-    erase(PODS "/p", NULL, 200);
-    expect("/metadata/deletionGracePeriodSeconds", "30");
-    unsigned long long marked = rev();
-    erase(PODS "/p?gracePeriodSeconds=60", NULL, 200);
-    assert_int_equal(rev(), marked);
-    erase(PODS "/p?gracePeriodSeconds=5", NULL, 200);
-    expect("/metadata/deletionGracePeriodSeconds", "5");
-    get(PODS "/p", 200);
-    erase(PODS "/p?gracePeriodSeconds=0", NULL, 200);
-    get(PODS "/p", 404);
-}
-
-static void *make_and_delete(void *arg)
-{
-    struct patcher *p = arg;
-    struct vg_reply r = {0};
-    for (int i = 0; i < 60; i++) {
-        vg_adrv_request(&d, "POST", PODS, JSON,
-                        "{\"metadata\":{\"name\":\"r\"},\"spec\":{" CONTAINERS "}}", &r);
-        if (r.status != 201 && r.status != 409)
-            p->status = r.status;
-        vg_adrv_request(&d, "DELETE", p->first % 2 ? PODS "/r" : PODS, NULL, NULL, &r);
-        if (r.status != 200 && r.status != 404)
-            p->status = r.status;
-    }
-    vg_reply_done(&r);
-    return NULL;
-}
-
-/* Views of the cache that are a moment old meet deletes in two steps. */
-static void deletes_may_race(void **state)
-{
-    (void)state;
-    enum { THREADS = 4 };
-    pthread_t threads[THREADS];
-    struct patcher p[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        p[i] = (struct patcher){.first = i, .status = 200};
-        assert_int_equal(pthread_create(&threads[i], NULL, make_and_delete, &p[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-        assert_int_equal(p[i].status, 200);
-    }
-    erase(PODS, NULL, 200);
-    get(PODS "/r", 404);
-}
-
-static void collections_go_by_selector(void **state)
-{
-    (void)state;
-    char body[128];
-    for (int i = 0; i < 100; i++) {
-        snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"c-%d\",\"labels\":{\"n\":\"%d\"}}}",
-                 i, i % 2);
-        post(CONFIGS, body, 201);
-    }
-    erase(CONFIGS "?labelSelector=n%3D1", NULL, 200);
-    expect("/kind", "ConfigMapList");
-    assert_int_equal(vg_json_get_str(root, "items")->n, 50);
-    get(CONFIGS, 200);
-    assert_int_equal(vg_json_get_str(root, "items")->n, 50);
-    erase(CONFIGS "?limit=3", NULL, 200);
-    assert_int_equal(vg_json_get_str(root, "items")->n, 3);
-    erase(CONFIGS, NULL, 200);
-    get(CONFIGS, 200);
-    assert_int_equal(vg_json_get_str(root, "items")->n, 0);
-    /* What is served without a cache. */
-    post("/api/v1/namespaces/ns/events",
-         "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{\"namespace\":\"ns\"}}", 201);
-    patch("/api/v1/namespaces/ns/events/e", "{\"message\":\"m\"}", 200);
-    erase("/api/v1/namespaces/ns/events", NULL, 200);
-    assert_int_equal(vg_json_get_str(root, "items")->n, 1);
-    get("/api/v1/namespaces/ns/events/e", 404);
-}
-
-/* Counts what a serving loop allocates in each of its turns, as a measure of its work. */
-struct meter {
-    struct vg_mail mail;
-    struct vg_loop *loop;
-    uint64_t most;
-    bool is_on;
-};
-
-static void measure(struct vg_mail *mail)
-{
-    struct meter *m = VG_CONTAINER_OF(mail, struct meter, mail);
-    uint64_t n = vg_alloc_fail_at(UINT64_MAX, 0);
-    m->most = VG_MAX(m->most, n);
-    if (m->is_on)
-        vg_loop_post(m->loop, &m->mail);
-    else
-        (void)vg_alloc_fail_at(0, 0);
-}
-
-static void switch_meter(struct vg_api_loop *l, void *arg)
-{
-    struct meter *m = arg;
-    m->loop = l->loop;
-    m->is_on = !m->is_on;
-    m->mail.run = measure;
-    (void)vg_alloc_fail_at(UINT64_MAX, 0);
-    if (m->is_on)
-        vg_loop_post(l->loop, &m->mail);
-}
-
-static void nothing(struct vg_api_loop *l, void *arg)
-{
-    (void)l;
-    (void)arg;
-}
-
-/* Others have their turn while a large collection goes, or seems to. */
-static void collections_go_in_turns(void **state)
-{
-    (void)state;
-    enum { OBJECTS = 5000 };
-    struct meter m[2] = {0}; /* of each loop */
-    char name[32];
-    for (int i = 0; i < OBJECTS; i++) {
-        snprintf(name, sizeof name, "turn-%d", i);
-        (void)vg_adrv_config(&d, "ns", name, "v");
-    }
-    for (size_t i = 0; i < 2; i++)
-        vg_adrv_call(&d, i, switch_meter, &m[i]);
-    erase(CONFIGS "?dryRun=All", NULL, 200);
-    assert_int_equal(vg_json_get_str(root, "items")->n, OBJECTS);
-    for (size_t i = 0; i < 2; i++) {
-        vg_adrv_call(&d, i, switch_meter, &m[i]);
-        vg_adrv_call(&d, i, nothing, NULL); /* the last measurement is over */
-    }
-    assert_in_range(VG_MAX(m[0].most, m[1].most), 1, OBJECTS / 4);
-    erase(CONFIGS "?limit=4500", NULL, 200);
-    assert_int_equal(vg_json_get_str(root, "items")->n, 4500);
-    erase(CONFIGS, NULL, 200);
-    assert_int_equal(vg_json_get_str(root, "items")->n, OBJECTS - 4500);
-    get(CONFIGS, 200);
-    assert_int_equal(vg_json_get_str(root, "items")->n, 0);
 }
 
 static void string_data_goes_into_data(void **state)
@@ -748,12 +397,6 @@ int main(int argc, char **argv)
         TEST(last_finalizer_deletes),
         TEST(patches_of_one_object_never_conflict),
         TEST(patch_types),
-        TEST(deletes_answer_as_the_kind_says),
-        TEST(propagation_adds_finalizers),
-        TEST(pods_go_gracefully),
-        TEST(deletes_may_race),
-        TEST(collections_go_by_selector),
-        TEST(collections_go_in_turns),
         TEST(string_data_goes_into_data),
         TEST(pods_are_bound_once),
         TEST(replicas_are_scaled),

@@ -267,3 +267,27 @@ const char *vg_reply_field(const struct vg_reply *r, const char *name)
 {
     return field_of(&r->head, name);
 }
+
+void vg_adrv_send(struct vg_adrv *d, const char *method, const char *target, const char *type,
+                  const char *body, struct vg_reply *ret)
+{
+    char line[128];
+    snprintf(line, sizeof line, "Content-Type: application/%s\r\n", type);
+    vg_adrv_request(d, method, target, line, body, ret);
+}
+
+void vg_reply_expect(const struct vg_reply *r, int status, const char *text)
+{
+    if (r->status != status || !strstr(r->body.p, text))
+        fail_msg("%d %s, want %d %s", r->status, r->body.p, status, text);
+}
+
+const char *vg_adrv_path(const char *fmt, ...)
+{
+    static char text[2048];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return text;
+}

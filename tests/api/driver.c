@@ -19,7 +19,7 @@ struct vg_adrv_loop {
     struct vg_http_server *server;
 };
 
-static void must(int r, const char *what)
+void vg_adrv_must(int r, const char *what)
 {
     if (r >= 0)
         return;
@@ -190,7 +190,7 @@ void vg_adrv_call(struct vg_adrv *d, size_t loop, void (*fn)(struct vg_api_loop 
                   void *arg)
 {
     struct errand e = {.mail = {.run = run_errand}, .l = d->loops[loop].api, .fn = fn, .arg = arg};
-    must(uv_sem_init(&e.done, 0), "semaphore");
+    vg_adrv_must(uv_sem_init(&e.done, 0), "semaphore");
     vg_loop_post(d->loops[loop].loop, &e.mail);
     uv_sem_wait(&e.done);
     uv_sem_destroy(&e.done);
@@ -248,14 +248,14 @@ static void open_storage(struct vg_adrv *d, const struct vg_adrv_opts *opts)
     bool is_mem = !opts->engine || strcmp(opts->engine, "mem") == 0;
     so.size = sizeof so;
     if (!is_mem && strncmp(opts->engine, "etcd", 4) == 0) {
-        must(open_etcd(d, opts->engine + 4, &so, &why), "etcd");
+        vg_adrv_must(open_etcd(d, opts->engine + 4, &so, &why), "etcd");
         return;
     }
     if (!is_mem)
         so.dir = d->dir = vg_test_tmpdir();
-    must(is_mem ? vg_storage_open_mem(&so, &d->storage, &why)
-                : vg_storage_open_lmdb(&so, &d->storage, &why),
-         "storage");
+    vg_adrv_must(is_mem ? vg_storage_open_mem(&so, &d->storage, &why)
+                        : vg_storage_open_lmdb(&so, &d->storage, &why),
+                 "storage");
 }
 
 static void open_cacher(struct vg_adrv *d, const struct vg_adrv_opts *opts)
@@ -265,16 +265,16 @@ static void open_cacher(struct vg_adrv *d, const struct vg_adrv_opts *opts)
     co.make_form = vg_api_make_form;
     co.kept_form = vg_api_kept_form;
     co.frame_form = vg_api_frame_form;
-    must(vg_api_cache_kinds(NULL, &co.kinds, &co.n_kinds), "kinds");
-    must(vg_loop_new(vg_clock_system(), &d->feed), "feed loop");
-    must(vg_cacher_open(&co, d->feed, &d->cacher), "cacher");
+    vg_adrv_must(vg_api_cache_kinds(NULL, &co.kinds, &co.n_kinds), "kinds");
+    vg_adrv_must(vg_loop_new(vg_clock_system(), &d->feed), "feed loop");
+    vg_adrv_must(vg_cacher_open(&co, d->feed, &d->cacher), "cacher");
     if (!opts->is_cold)
         vg_adrv_warm(d);
 }
 
 void vg_adrv_warm(struct vg_adrv *d)
 {
-    must(vg_loop_start(d->feed, "feed"), "feed thread");
+    vg_adrv_must(vg_loop_start(d->feed, "feed"), "feed thread");
     while (!vg_cacher_is_ready(d->cacher))
         uv_sleep(1);
 }
@@ -283,10 +283,10 @@ static void open_loop(struct vg_adrv *d, size_t i)
 {
     struct vg_adrv_loop *l = &d->loops[i];
     l->d = d;
-    must(vg_loop_new(vg_clock_system(), &l->loop), "loop");
-    must(vg_api_loop_open(d->api, l->loop, &l->api), "api loop");
-    must(vg_http_server_new(d->shared, l->loop, &l->server), "server");
-    must(vg_http_server_listen(l->server, d->listener, NULL), "listen");
+    vg_adrv_must(vg_loop_new(vg_clock_system(), &l->loop), "loop");
+    vg_adrv_must(vg_api_loop_open(d->api, l->loop, &l->api), "api loop");
+    vg_adrv_must(vg_http_server_new(d->shared, l->loop, &l->server), "server");
+    vg_adrv_must(vg_http_server_listen(l->server, d->listener, NULL), "listen");
 }
 
 /* Tokens are given out; nobody asks for one here. */
@@ -297,9 +297,9 @@ static void make_issuer(struct vg_adrv *d)
     struct vg_issuer_opts opts = {.issuers = VG_ISSUER_DEFAULT,
                                   .jwks_uri = "https://localhost/openid/v1/jwks",
                                   .take_keys = &keys};
-    must(vg_jwt_key_make(&pem), "key");
-    must(vg_jwt_keys_add(&keys, "key", vg_buf_slice(&pem), NULL), "key");
-    must(vg_issuer_new(&opts, &d->issuer, NULL), "issuer");
+    vg_adrv_must(vg_jwt_key_make(&pem), "key");
+    vg_adrv_must(vg_jwt_keys_add(&keys, "key", vg_buf_slice(&pem), NULL), "key");
+    vg_adrv_must(vg_issuer_new(&opts, &d->issuer, NULL), "issuer");
 }
 
 void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts)
@@ -309,7 +309,7 @@ void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts)
     opts = opts ? opts : &defaults;
     memset(d, 0, sizeof *d);
     open_storage(d, opts);
-    must(vg_loop_new(vg_clock_system(), &d->own), "own loop");
+    vg_adrv_must(vg_loop_new(vg_clock_system(), &d->own), "own loop");
     open_cacher(d, opts);
     struct vg_api_opts ao = opts->api;
     d->metrics = vg_metrics_new();
@@ -320,7 +320,7 @@ void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts)
     ao.issuer = d->issuer;
     if (!ao.call_ops) /* else calls are made by another handler */
         ao.call_ops = &call_ops;
-    must(vg_api_new(&ao, &d->api), "api");
+    vg_adrv_must(vg_api_new(&ao, &d->api), "api");
     d->handler = (struct vg_http_handler){.on_head = on_head,
                                           .on_request = on_request,
                                           .on_drained = on_drained,
@@ -330,8 +330,8 @@ void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts)
     if (opts->handler)
         d->handler = *opts->handler;
     struct vg_http_shared_opts ho = {.limits = opts->limits, .handler = &d->handler};
-    must(vg_http_shared_new(&ho, &d->shared), "http");
-    must(vg_listener_open("127.0.0.1", 0, &d->listener, &why), "listener");
+    vg_adrv_must(vg_http_shared_new(&ho, &d->shared), "http");
+    vg_adrv_must(vg_listener_open("127.0.0.1", 0, &d->listener, &why), "listener");
     d->port = vg_listener_port(d->listener);
     d->n_loops = opts->n_loops ? opts->n_loops : 1;
     d->loops = vg_calloc(d->n_loops, sizeof *d->loops);
@@ -340,7 +340,7 @@ void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts)
     for (size_t i = 0; i < d->n_loops && opts->on_loop; i++)
         opts->on_loop(opts->on_loop_arg, d->loops[i].loop, d->loops[i].api);
     for (size_t i = 0; i < d->n_loops; i++)
-        must(vg_loop_start(d->loops[i].loop, "serve"), "thread");
+        vg_adrv_must(vg_loop_start(d->loops[i].loop, "serve"), "thread");
 }
 
 /* ---- closing ---- */
@@ -392,120 +392,4 @@ void vg_adrv_close(struct vg_adrv *d)
     if (d->dir)
         vg_test_tmpdir_remove(d->dir);
     vg_test_etcd_give(d->etcd);
-}
-
-/* ---- behind the server's back ---- */
-
-struct write {
-    struct vg_txn txn;
-    struct vg_op op;
-    bool is_done;
-};
-
-static void on_written(struct vg_store_req *req)
-{
-    VG_CONTAINER_OF(req, struct write, txn.req)->is_done = true;
-}
-
-static vg_rev commit(struct vg_adrv *d, enum vg_op_type type, struct vg_rec *take_rec)
-{
-    struct write w = {.op = {.type = type, .rec = take_rec, .expect = VG_EXPECT_ANY}};
-    w.txn = (struct vg_txn){.req = {.loop = d->own, .done = on_written}, .ops = &w.op, .n_ops = 1};
-    must(vg_storage_txn(d->storage, &w.txn), "txn");
-    vg_loop_turn_until(d->own, &w.is_done);
-    must(w.txn.req.err, "txn");
-    vg_rev rev = w.txn.req.rev;
-    vg_txn_done(&w.txn);
-    return rev;
-}
-
-static const struct vg_kind *find_kind(const char *group, const char *resource)
-{
-    const struct vg_kind *k =
-        vg_kind_find(vg_slice_str(group), VG_SLICE_LIT("v1"), vg_slice_str(resource));
-    must(k ? 0 : VIGIL_E_NOT_FOUND, resource);
-    return k;
-}
-
-static struct vg_obj_key key_of(const struct vg_kind *k, const char *ns, const char *name)
-{
-    struct vg_obj_key key;
-    must(vg_obj_key_make(vg_slice_str(k->prefix), vg_slice_str(ns), vg_slice_str(name), &key),
-         "key");
-    return key;
-}
-
-vg_rev vg_adrv_put(struct vg_adrv *d, const char *group, const char *resource, const char *ns,
-                   const char *name, const char *json)
-{
-    const struct vg_kind *k = find_kind(group, resource);
-    struct vg_obj_key key = key_of(k, ns, name);
-    VG_AUTO(obj_sealed) sealed;
-    VG_AUTO(arena) arena;
-    vg_obj_sealed_init(&sealed);
-    vg_arena_init(&arena, 0, 0);
-    must(vg_obj_seal_text(k->fields, vg_slice_str(json), &arena, &sealed, NULL), "seal");
-    struct vg_rec *rec;
-    must(vg_rec_new(VG_REC_PUT, vg_obj_key_slice(&key), vg_buf_slice(&sealed.header),
-                    vg_buf_slice(&sealed.value), &rec),
-         "record");
-    return commit(d, VG_OP_PUT, rec);
-}
-
-vg_rev vg_adrv_delete(struct vg_adrv *d, const char *group, const char *resource, const char *ns,
-                      const char *name)
-{
-    struct vg_obj_key key = key_of(find_kind(group, resource), ns, name);
-    struct vg_rec *rec;
-    must(vg_rec_new(VG_REC_DELETE, vg_obj_key_slice(&key), vg_slice("", 0), vg_slice("", 0), &rec),
-         "record");
-    return commit(d, VG_OP_DELETE, rec);
-}
-
-vg_rev vg_adrv_config(struct vg_adrv *d, const char *ns, const char *name, const char *data)
-{
-    VG_AUTO(buf) json = {0};
-    must(vg_buf_printf(&json,
-                       "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
-                       "\"%s\",\"namespace\":\"%s\",\"uid\":\"u-%s\"},\"data\":{\"k\":\"%s\"}}%c",
-                       name, ns, name, data, '\0'),
-         "text");
-    return vg_adrv_put(d, "", "configmaps", ns, name, json.p);
-}
-
-double vg_adrv_metric(struct vg_adrv *d, const char *name, const char *labels)
-{
-    VG_AUTO(buf) text = {0};
-    double sum = 0;
-    must(vg_metrics_write(d->metrics, &text), "metrics");
-    must(vg_buf_append_byte(&text, '\0'), "metrics");
-    size_t n = strlen(name);
-    for (const char *line = text.p, *next; line && *line; line = next) {
-        next = strchr(line, '\n');
-        next = next ? next + 1 : NULL;
-        const char *value = next ? memrchr(line, ' ', (size_t)(next - line)) : NULL;
-        const char *found = strstr(line, labels);
-        if (value && strncmp(line, name, n) == 0 && (line[n] == '{' || line[n] == ' ') && found &&
-            found < value)
-            sum += strtod(value, NULL);
-    }
-    return sum;
-}
-
-struct compaction {
-    struct vg_compact compact;
-    bool is_done;
-};
-
-static void on_compacted(struct vg_store_req *req)
-{
-    VG_CONTAINER_OF(req, struct compaction, compact.req)->is_done = true;
-}
-
-void vg_adrv_compact(struct vg_adrv *d, vg_rev rev)
-{
-    struct compaction c = {.compact = {.req = {.loop = d->own, .done = on_compacted}, .at = rev}};
-    must(vg_storage_compact(d->storage, &c.compact), "compact");
-    vg_loop_turn_until(d->own, &c.is_done);
-    must(c.compact.req.err, "compact");
 }

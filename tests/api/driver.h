@@ -62,6 +62,9 @@ void vg_adrv_drain(struct vg_adrv *d);
 void vg_adrv_call(struct vg_adrv *d, size_t loop, void (*fn)(struct vg_api_loop *l, void *arg),
                   void *arg);
 
+/* What failed is said, and the process ends. */
+void vg_adrv_must(int r, const char *what);
+
 /* ---- behind the server's back ---- */
 
 /* Seal and store an object; its revision. */
@@ -105,6 +108,14 @@ static inline void vg_adrv_get(struct vg_adrv *d, const char *target, struct vg_
 {
     vg_adrv_request(d, "GET", target, NULL, NULL, ret);
 }
+
+/* With a body of a type: "json" of application/json. */
+void vg_adrv_send(struct vg_adrv *d, const char *method, const char *target, const char *type,
+                  const char *body, struct vg_reply *ret);
+/* Asserts the status, and that the body has this text. */
+void vg_reply_expect(const struct vg_reply *r, int status, const char *text);
+/* A target that is printed; valid until the next call. */
+const char *vg_adrv_path(const char *fmt, ...) VG_PRINTF(1, 2);
 
 /* One request, and gone before its answer: the connection is reset. */
 void vg_adrv_shoot(struct vg_adrv *d, const char *method, const char *target, const char *headers,

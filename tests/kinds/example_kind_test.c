@@ -15,8 +15,7 @@ static struct vg_reply reply;
 static int setup(void **state)
 {
     (void)state;
-    struct vg_adrv_opts opts = {.storage = {.unsafe_no_fsync = true}};
-    vg_adrv_open(&d, &opts);
+    vg_adrv_open_quick(&d, NULL, false);
     vg_adrv_request(&d, "POST", "/api/v1/namespaces", "Content-Type: application/json\r\n",
                     "{\"metadata\":{\"name\":\"ns\"}}", &reply);
     assert_int_equal(reply.status, 201);
@@ -33,15 +32,12 @@ static int teardown(void **state)
 
 static void call(const char *method, const char *target, const char *type, const char *body)
 {
-    char line[128];
-    snprintf(line, sizeof line, "Content-Type: application/%s\r\n", type);
-    vg_adrv_request(&d, method, target, line, body, &reply);
+    vg_adrv_send(&d, method, target, type, body, &reply);
 }
 
 static void expect(int status, const char *text)
 {
-    if (reply.status != status || !strstr(reply.body.p, text))
-        fail_msg("%d %s, want %d %s", reply.status, reply.body.p, status, text);
+    vg_reply_expect(&reply, status, text);
 }
 
 static void it_is_discovered_and_declared(void **state)
