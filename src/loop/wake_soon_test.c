@@ -1,24 +1,8 @@
 /* wake_soon_test.c - a loop that wakes other threads: once for a step of its turn, and before it
  * sleeps. */
-#include "test_support.h"
+#include "loop_testing.h"
 
 #include <unistd.h>
-
-#include "loop.h"
-
-static int begin(void **state)
-{
-    struct vg_loop *loop = NULL;
-    int r = vg_loop_new(vg_clock_system(), &loop);
-    *state = loop;
-    return r;
-}
-
-static int end(void **state)
-{
-    vg_loop_free(*state);
-    return 0;
-}
 
 struct waking {
     struct vg_mail mail;
@@ -114,10 +98,8 @@ static void wakes_of_a_turn_are_said_once_at_the_end_of_a_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_loop_does_not_sleep_before_it_has_woken_others, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(wakes_of_a_turn_are_said_once_at_the_end_of_a_step, begin,
-                                        end),
+        ON_LOOP(a_loop_does_not_sleep_before_it_has_woken_others),
+        ON_LOOP(wakes_of_a_turn_are_said_once_at_the_end_of_a_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
