@@ -1,19 +1,6 @@
 /* grpc_pool_test.c - a pool against servers on real sockets: where calls go, what ends them, when
- * connections are made, doubted and given up. Time is driven by hand. One long file: all cases
- * share its servers and its clock. */
+ * connections are made and given up. Waiting and tokens: grpc_pool_time_test.c. */
 #include "grpc_pool_testing.h"
-
-static void assert_ended(const struct grpc_test_call *t, enum vg_grpc_code code,
-                         enum vg_grpc_fate fate, const char *words)
-{
-    assert_true(t->has_ended);
-    assert_string_equal(vg_grpc_code_name(t->call.status.code), vg_grpc_code_name(code));
-    if (!strstr(t->call.status.message, words))
-        fail_msg("\"%s\" does not say \"%s\"", t->call.status.message, words);
-    assert_int_equal(t->call.status.fate, fate);
-    assert_null(t->call.pool);
-    assert_null(t->call.msg);
-}
 
 static void a_call_is_answered(void **state)
 {
@@ -27,7 +14,7 @@ static void a_call_is_answered(void **state)
     assert_int_equal(t.call.used, 1);
     grpc_test_answer(&w.servers[0], r, "answer");
     grpc_test_until(&w, t.has_ended);
-    assert_ended(&t, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
+    grpc_test_assert_ended(&t, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     vg_assert_slice_equal(vg_buf_slice(&t.call.answer), VG_SLICE_LIT("answer"));
     assert_true(w.is_ready);
     assert_int_equal(w.n_states, 1);
@@ -50,13 +37,14 @@ static void without_a_server_calls_fail_at_once_or_wait(void **state)
     waiting.call.timeout_ms = 3000;
     assert_int_equal(vg_grpc_start(w.pool, &waiting.call), 0);
     grpc_test_until(&w, t.has_ended);
-    assert_ended(&t, VG_GRPC_UNAVAILABLE, VG_GRPC_NOT_SENT, "cannot connect: Connection refused");
+    grpc_test_assert_ended(&t, VG_GRPC_UNAVAILABLE, VG_GRPC_NOT_SENT,
+                           "cannot connect: Connection refused");
     assert_non_null(strstr(t.call.status.message, w.servers[0].url));
     assert_false(w.is_ready);
     assert_int_equal(w.n_states, 1);
     assert_false(waiting.has_ended);
     grpc_test_pass(&w, 3001);
-    assert_ended(&waiting, VG_GRPC_DEADLINE_EXCEEDED, VG_GRPC_NOT_SENT, "within 3000 ms");
+    grpc_test_assert_ended(&waiting, VG_GRPC_DEADLINE_EXCEEDED, VG_GRPC_NOT_SENT, "within 3000 ms");
     grpc_test_call_done(&t);
     grpc_test_call(&w, &t, VG_GRPC_WAIT);
     grpc_test_listen(&w.servers[0]); /* it comes back */
@@ -65,19 +53,11 @@ static void without_a_server_calls_fail_at_once_or_wait(void **state)
     struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
     grpc_test_answer(&w.servers[0], r, "answer");
     grpc_test_until(&w, t.has_ended);
-    assert_ended(&t, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
+    grpc_test_assert_ended(&t, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     assert_true(w.is_ready);
     grpc_test_call_done(&t);
     grpc_test_call_done(&waiting);
     grpc_test_world_close(&w);
-}
-
-/* Two are ready, and nobody calls yet. */
-static void open_two(struct grpc_test_world *w, const struct vg_grpc_pool_opts *o)
-{
-    grpc_test_world_open(w, 2);
-    grpc_test_pool_open(w, o);
-    grpc_test_until(w, vg_grpc_pool_is_ready(w->pool, 1) && vg_grpc_pool_is_ready(w->pool, 2));
 }
 
 static void a_lost_write_is_told_and_a_lost_read_tried_again(void **state)
@@ -85,19 +65,19 @@ static void a_lost_write_is_told_and_a_lost_read_tried_again(void **state)
     struct grpc_test_world w;
     struct grpc_test_call write, read, stream;
     (void)state;
-    open_two(&w, NULL);
+    grpc_test_open_two(&w, NULL);
     grpc_test_call(&w, &write, 0);
     grpc_test_call(&w, &read, VG_GRPC_REPEATABLE);
     grpc_test_call(&w, &stream, VG_GRPC_STREAM);
     grpc_test_request(&w, &w.servers[0], 3);
     grpc_test_die(&w.servers[0]);
     grpc_test_until(&w, write.has_ended && stream.has_ended);
-    assert_ended(&write, VG_GRPC_UNAVAILABLE, VG_GRPC_MAYBE, w.servers[0].url);
-    assert_ended(&stream, VG_GRPC_UNAVAILABLE, VG_GRPC_MAYBE, w.servers[0].url);
+    grpc_test_assert_ended(&write, VG_GRPC_UNAVAILABLE, VG_GRPC_MAYBE, w.servers[0].url);
+    grpc_test_assert_ended(&stream, VG_GRPC_UNAVAILABLE, VG_GRPC_MAYBE, w.servers[0].url);
     struct grpc_test_request *r = grpc_test_request(&w, &w.servers[1], 1);
     grpc_test_answer(&w.servers[1], r, "from the other");
     grpc_test_until(&w, read.has_ended);
-    assert_ended(&read, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
+    grpc_test_assert_ended(&read, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     assert_int_equal(read.call.used, 2);
     assert_int_equal(vg_grpc_pool_current(w.pool), 2);
     assert_int_equal(w.n_states, 1); /* one was ready all the time */
@@ -112,13 +92,13 @@ static void a_member_that_is_unwell_is_avoided(void **state)
     struct grpc_test_world w;
     struct grpc_test_call write, next, named;
     (void)state;
-    open_two(&w, NULL);
+    grpc_test_open_two(&w, NULL);
     grpc_test_call(&w, &write, 0);
     struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
     grpc_test_only(&grpc_test_last(&w.servers[0])->peer, r,
                    GRPC_TEST_HEAD "grpc-status: 14\ngrpc-message: no leader\n");
     grpc_test_until(&w, write.has_ended);
-    assert_ended(&write, VG_GRPC_UNAVAILABLE, VG_GRPC_ANSWERED, "no leader");
+    grpc_test_assert_ended(&write, VG_GRPC_UNAVAILABLE, VG_GRPC_ANSWERED, "no leader");
     grpc_test_call(&w, &next, 0);
     grpc_test_request(&w, &w.servers[1], 1);
     assert_int_equal(next.call.used, 2);
@@ -144,7 +124,7 @@ static void a_member_may_send_calls_elsewhere(void **state)
     struct grpc_test_world w;
     struct grpc_test_call write, other;
     (void)state;
-    open_two(&w, &opts);
+    grpc_test_open_two(&w, &opts);
     grpc_test_call(&w, &write, 0);
     struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
     grpc_test_only(&grpc_test_last(&w.servers[0])->peer, r,
@@ -152,13 +132,13 @@ static void a_member_may_send_calls_elsewhere(void **state)
     r = grpc_test_request(&w, &w.servers[1], 1);
     grpc_test_answer(&w.servers[1], r, "here");
     grpc_test_until(&w, write.has_ended);
-    assert_ended(&write, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
+    grpc_test_assert_ended(&write, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     grpc_test_call(&w, &other, 0);
     r = grpc_test_request(&w, &w.servers[1], 2);
     grpc_test_only(&grpc_test_last(&w.servers[1])->peer, r,
                    GRPC_TEST_HEAD "grpc-status: 9\ngrpc-message: no\n");
     grpc_test_until(&w, other.has_ended);
-    assert_ended(&other, VG_GRPC_FAILED_PRECONDITION, VG_GRPC_ANSWERED, "no");
+    grpc_test_assert_ended(&other, VG_GRPC_FAILED_PRECONDITION, VG_GRPC_ANSWERED, "no");
     grpc_test_call_done(&write);
     grpc_test_call_done(&other);
     grpc_test_world_close(&w);
@@ -169,7 +149,7 @@ static void refused_streams_are_tried_elsewhere(void **state)
     struct grpc_test_world w;
     struct grpc_test_call t;
     (void)state;
-    open_two(&w, NULL);
+    grpc_test_open_two(&w, NULL);
     grpc_test_call(&w, &t, 0);
     struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
     nghttp2_submit_rst_stream(grpc_test_last(&w.servers[0])->peer.h2, 0, r->id,
@@ -177,7 +157,7 @@ static void refused_streams_are_tried_elsewhere(void **state)
     r = grpc_test_request(&w, &w.servers[1], 1);
     grpc_test_answer(&w.servers[1], r, "answer");
     grpc_test_until(&w, t.has_ended);
-    assert_ended(&t, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
+    grpc_test_assert_ended(&t, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     grpc_test_call_done(&t);
     grpc_test_world_close(&w);
 }
@@ -199,10 +179,10 @@ static void a_call_is_not_tried_for_ever(void **state)
     struct grpc_test_world w;
     struct grpc_test_call t;
     (void)state;
-    open_two(&w, NULL);
+    grpc_test_open_two(&w, NULL);
     grpc_test_call(&w, &t, 0);
     grpc_test_until(&w, t.has_ended || (refuse_all(&w), false));
-    assert_ended(&t, VG_GRPC_UNAVAILABLE, VG_GRPC_NOT_SENT, "reset the call");
+    grpc_test_assert_ended(&t, VG_GRPC_UNAVAILABLE, VG_GRPC_NOT_SENT, "reset the call");
     assert_int_equal(refuse_all(&w), 3); /* each of them, and one once more */
     grpc_test_call_done(&t);
     grpc_test_world_close(&w);
@@ -230,276 +210,10 @@ static void goaway_moves_to_a_new_connection(void **state)
     grpc_test_until(&w, old.n_heard == 1);
     grpc_test_end(&first->peer, r, "grpc-status: 0\n");
     grpc_test_until(&w, old.has_ended && first->fd < 0);
-    assert_ended(&old, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
+    grpc_test_assert_ended(&old, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     assert_int_equal(w.n_states, 1);
     grpc_test_call_done(&old);
     grpc_test_call_done(&new);
-    grpc_test_world_close(&w);
-}
-
-/* ---- time ---- */
-
-static void a_silent_server_is_pinged_and_given_up(void **state)
-{
-    struct grpc_test_world w;
-    struct grpc_test_call t;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, NULL);
-    grpc_test_call(&w, &t, VG_GRPC_STREAM);
-    grpc_test_request(&w, &w.servers[0], 1);
-    struct grpc_test_conn *c = grpc_test_last(&w.servers[0]);
-    for (unsigned i = 1; i <= 3; i++) { /* it answers */
-        grpc_test_pass(&w, 6001);
-        grpc_test_until(&w, c->peer.n_pings == i);
-        for (int k = 0; k < 5; k++)
-            grpc_test_turn(&w);
-        grpc_test_pass(&w, 4001);
-        assert_false(t.has_ended);
-    }
-    c->is_mute = true;
-    grpc_test_pass(&w, 6001);
-    assert_false(t.has_ended);
-    grpc_test_pass(&w, 4001);
-    grpc_test_until(&w, t.has_ended);
-    assert_ended(&t, VG_GRPC_UNAVAILABLE, VG_GRPC_MAYBE, "no answer to a ping for 4000 ms");
-    grpc_test_call_done(&t);
-    grpc_test_world_close(&w);
-}
-
-static void an_idle_connection_is_not_pinged(void **state)
-{
-    struct grpc_test_world w;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, NULL);
-    grpc_test_until(&w, vg_grpc_pool_is_ready(w.pool, 1));
-    for (int i = 0; i < 20; i++)
-        grpc_test_pass(&w, 5000);
-    assert_int_equal(grpc_test_last(&w.servers[0])->peer.n_pings, 0);
-    assert_true(vg_grpc_pool_is_ready(w.pool, 1));
-    grpc_test_world_close(&w);
-}
-
-static void a_deadline_ends_a_call_and_doubts_the_server(void **state)
-{
-    struct grpc_test_world w;
-    struct grpc_test_call t, next;
-    (void)state;
-    open_two(&w, NULL);
-    grpc_test_call_init(&t, 0, "ask");
-    t.call.timeout_ms = 700;
-    assert_int_equal(vg_grpc_start(w.pool, &t.call), 0);
-    struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
-    assert_non_null(memmem(r->fields.p, r->fields.n, "grpc-timeout: 700000u", 21));
-    grpc_test_pass(&w, 699);
-    assert_false(t.has_ended);
-    grpc_test_pass(&w, 1);
-    assert_ended(&t, VG_GRPC_DEADLINE_EXCEEDED, VG_GRPC_MAYBE, "did not answer within 700 ms");
-    grpc_test_until(&w, r->reset == NGHTTP2_CANCEL);
-    grpc_test_until(&w, grpc_test_last(&w.servers[0])->peer.n_pings == 1);
-    grpc_test_call(&w, &next, 0);
-    grpc_test_request(&w, &w.servers[1], 1); /* others meanwhile */
-    vg_grpc_cancel(&next.call);
-    for (int i = 0; i < 6; i++) { /* however many time out: servers count pings */
-        grpc_test_call_done(&t);
-        grpc_test_call_init(&t, 0, "ask");
-        t.call.timeout_ms = 700;
-        t.call.endpoint = 1;
-        assert_int_equal(vg_grpc_start(w.pool, &t.call), 0);
-        grpc_test_pass(&w, 700);
-        assert_true(t.has_ended);
-    }
-    assert_int_equal(grpc_test_last(&w.servers[0])->peer.n_pings, 1);
-    grpc_test_call_done(&t);
-    grpc_test_world_close(&w);
-}
-
-static void a_server_that_says_nothing_is_given_up(void **state)
-{
-    struct grpc_test_world w;
-    struct grpc_test_call t;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    w.servers[0].is_mute = true;
-    grpc_test_pool_open(&w, NULL);
-    grpc_test_call(&w, &t, 0);
-    grpc_test_until(&w, w.servers[0].n_conns == 1);
-    grpc_test_pass(&w, 5000);
-    grpc_test_until(&w, t.has_ended);
-    assert_ended(&t, VG_GRPC_UNAVAILABLE, VG_GRPC_NOT_SENT,
-                 "timed out after 5000 ms, waiting for its first words of HTTP/2");
-    grpc_test_call_done(&t);
-    grpc_test_world_close(&w);
-}
-
-static void whoever_is_there_instead_is_named(void **state)
-{
-    static const struct {
-        const char *greet;
-        size_t n;
-        const char *words;
-    } rows[] = {
-        {"HTTP/1.1 400 Bad Request\r\n\r\n", 28, "answers in HTTP/1.1: not a gRPC endpoint"},
-        {"\x15\x03\x01\x00\x02\x02\x0a", 7, "it speaks TLS: use https://"},
-        {"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", 32, "breaks the rules of HTTP/2"},
-    };
-    (void)state;
-    for (size_t i = 0; i < VG_ARRAY_LEN(rows); i++) {
-        struct grpc_test_world w;
-        struct grpc_test_call t;
-        grpc_test_world_open(&w, 1);
-        w.servers[0].greet = rows[i].greet;
-        w.servers[0].greet_n = rows[i].n;
-        grpc_test_pool_open(&w, NULL);
-        grpc_test_call(&w, &t, 0);
-        grpc_test_until(&w, t.has_ended);
-        assert_ended(&t, VG_GRPC_UNAVAILABLE, VG_GRPC_NOT_SENT, rows[i].words);
-        assert_non_null(strstr(w.why, rows[i].words));
-        grpc_test_call_done(&t);
-        grpc_test_world_close(&w);
-    }
-}
-
-/* "localhost" is ::1 on most machines too, where nobody listens. */
-static void a_name_has_several_addresses(void **state)
-{
-    struct grpc_test_world w;
-    char url[64];
-    const char *urls = url;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    snprintf(url, sizeof url, "http://localhost:%d", w.servers[0].port);
-    struct vg_grpc_pool_opts o = {.endpoints = &urls, .n_endpoints = 1};
-    grpc_test_pool_open(&w, &o);
-    grpc_test_until(&w, vg_grpc_pool_is_ready(w.pool, 1));
-    grpc_test_world_close(&w);
-}
-
-static void a_server_that_greets_and_closes_is_not_run_at(void **state)
-{
-    struct grpc_test_world w;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, NULL);
-    for (int ms = 0; ms < 20000; ms += 50) {
-        grpc_test_pass(&w, 50);
-        for (size_t i = 0; i < w.servers[0].n_conns; i++)
-            if (w.servers[0].conns[i].fd >= 0 && vg_grpc_pool_is_ready(w.pool, 1))
-                grpc_test_hang_up(&w.servers[0].conns[i]);
-    }
-    assert_in_range(w.servers[0].n_conns, 3, 14); /* 0, .1, .2, .4 ... 5 s apart */
-    grpc_test_world_close(&w);
-}
-
-/* ---- tokens ---- */
-
-static bool is_refused(const struct vg_grpc_status *s, void *arg)
-{
-    (void)arg;
-    return s->code == VG_GRPC_UNAUTHENTICATED;
-}
-static void renew(struct vg_grpc_pool *pool, void *arg)
-{
-    struct grpc_test_world *w = arg;
-    (void)pool;
-    w->n_renewals++;
-}
-static const struct vg_grpc_pool_opts with_tokens = {.is_refused = is_refused, .renew = renew};
-
-static bool has_token(const struct grpc_test_request *r, const char *token)
-{
-    char line[64];
-    int n = snprintf(line, sizeof line, "\ntoken: %s\n", token);
-    return memmem(r->fields.p, r->fields.n, line, (size_t)n) != NULL;
-}
-
-static void calls_wait_for_the_token_and_get_another(void **state)
-{
-    struct grpc_test_world w;
-    struct grpc_test_call a, b, login;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, &with_tokens);
-    grpc_test_call(&w, &a, 0);
-    grpc_test_call(&w, &b, 0);
-    grpc_test_until(&w, w.n_renewals == 1);
-    grpc_test_call(&w, &login, VG_GRPC_NO_TOKEN);
-    struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
-    assert_false(has_token(r, "one"));
-    grpc_test_answer(&w.servers[0], r, "");
-    grpc_test_until(&w, login.has_ended);
-    assert_int_equal(vg_grpc_pool_set_token(w.pool, "token", VG_SLICE_LIT("one")), 0);
-    grpc_test_request(&w, &w.servers[0], 3);
-    struct grpc_test_peer *p = &grpc_test_last(&w.servers[0])->peer;
-    assert_true(has_token(p->requests[1], "one") && has_token(p->requests[2], "one"));
-    for (int i = 1; i <= 2; i++) /* both are refused: one renewal */
-        grpc_test_only(p, p->requests[i],
-                       GRPC_TEST_HEAD "grpc-status: 16\ngrpc-message: invalid\n");
-    grpc_test_until(&w, w.n_renewals == 2);
-    for (int i = 0; i < 10; i++)
-        grpc_test_turn(&w);
-    assert_false(a.has_ended || b.has_ended);
-    assert_int_equal(w.n_renewals, 2);
-    assert_int_equal(vg_grpc_pool_set_token(w.pool, "token", VG_SLICE_LIT("two")), 0);
-    grpc_test_request(&w, &w.servers[0], 5);
-    assert_true(has_token(p->requests[3], "two") && has_token(p->requests[4], "two"));
-    grpc_test_answer(&w.servers[0], p->requests[3], "yes");
-    grpc_test_only(p, p->requests[4], GRPC_TEST_HEAD "grpc-status: 16\ngrpc-message: still\n");
-    grpc_test_until(&w, a.has_ended && b.has_ended);
-    assert_ended(&a, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
-    assert_ended(&b, VG_GRPC_UNAUTHENTICATED, VG_GRPC_ANSWERED, "still"); /* once is enough */
-    grpc_test_call_done(&a);
-    assert_int_equal(vg_grpc_pool_set_token(w.pool, "token", VG_SLICE_LIT("three")), 0);
-    grpc_test_call_init(&a, 0,
-                        "ask"); /* refused, and no other token in its time: not carried out */
-    a.call.timeout_ms = 1000;
-    assert_int_equal(vg_grpc_start(w.pool, &a.call), 0);
-    r = grpc_test_request(&w, &w.servers[0], 6);
-    grpc_test_only(p, r, GRPC_TEST_HEAD "grpc-status: 16\ngrpc-message: invalid\n");
-    grpc_test_until(&w, a.call.stream == NULL);
-    grpc_test_pass(&w, 1000);
-    assert_ended(&a, VG_GRPC_DEADLINE_EXCEEDED, VG_GRPC_NOT_SENT, "within 1000 ms");
-    grpc_test_call_done(&a);
-    grpc_test_call_done(&b);
-    grpc_test_call_done(&login);
-    grpc_test_world_close(&w);
-}
-
-static void without_a_token_calls_hear_why(void **state)
-{
-    static const struct vg_grpc_status wrong = {
-        .code = VG_GRPC_UNAUTHENTICATED, .fate = VG_GRPC_ANSWERED, .message = "wrong password"};
-    struct grpc_test_world w;
-    struct grpc_test_call a, b, c;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, &with_tokens);
-    grpc_test_call(&w, &a, 0);
-    grpc_test_until(&w, w.n_renewals == 1);
-    vg_grpc_pool_no_token(w.pool, &wrong);
-    grpc_test_until(&w, a.has_ended);
-    assert_ended(&a, VG_GRPC_UNAUTHENTICATED, VG_GRPC_NOT_SENT, "wrong password");
-    grpc_test_call(&w, &b, 0);
-    grpc_test_until(&w, b.has_ended);
-    assert_int_equal(w.n_renewals, 1); /* it is too soon to ask again */
-    grpc_test_pass(&w, 1001);
-    grpc_test_call(&w, &c, VG_GRPC_WAIT);
-    grpc_test_until(&w, w.n_renewals == 2);
-    static const struct vg_grpc_status later = {.code = VG_GRPC_UNAVAILABLE, .message = "later"};
-    vg_grpc_pool_no_token(w.pool, &later);
-    grpc_test_pass(&w, 500);
-    assert_false(c.has_ended); /* who waits, waits for better times */
-    grpc_test_pass(&w, 2000);
-    grpc_test_until(&w, w.n_renewals == 3);
-    assert_int_equal(vg_grpc_pool_set_token(w.pool, NULL, (struct vg_slice){0}), 0);
-    struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
-    grpc_test_answer(&w.servers[0], r, "none needed");
-    grpc_test_until(&w, c.has_ended);
-    assert_ended(&c, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
-    grpc_test_call_done(&a);
-    grpc_test_call_done(&b);
-    grpc_test_call_done(&c);
     grpc_test_world_close(&w);
 }
 
@@ -697,15 +411,6 @@ int main(void)
         cmocka_unit_test(refused_streams_are_tried_elsewhere),
         cmocka_unit_test(a_call_is_not_tried_for_ever),
         cmocka_unit_test(goaway_moves_to_a_new_connection),
-        cmocka_unit_test(a_silent_server_is_pinged_and_given_up),
-        cmocka_unit_test(an_idle_connection_is_not_pinged),
-        cmocka_unit_test(a_deadline_ends_a_call_and_doubts_the_server),
-        cmocka_unit_test(a_server_that_says_nothing_is_given_up),
-        cmocka_unit_test(whoever_is_there_instead_is_named),
-        cmocka_unit_test(a_name_has_several_addresses),
-        cmocka_unit_test(a_server_that_greets_and_closes_is_not_run_at),
-        cmocka_unit_test(calls_wait_for_the_token_and_get_another),
-        cmocka_unit_test(without_a_token_calls_hear_why),
         cmocka_unit_test(calls_may_be_cancelled_from_within),
         cmocka_unit_test(a_call_may_be_started_again_from_its_end),
         cmocka_unit_test(a_pool_goes_with_calls_under_way),

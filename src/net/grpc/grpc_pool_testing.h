@@ -224,10 +224,14 @@ static inline struct grpc_test_request *grpc_test_request(struct grpc_test_world
 static inline void grpc_test_answer(struct grpc_test_server *s, struct grpc_test_request *r,
                                     const char *text)
 {
-    struct grpc_test_peer *p = &grpc_test_last(s)->peer;
-    grpc_test_head(p, r, GRPC_TEST_HEAD);
-    grpc_test_message(p, r, text);
-    grpc_test_end(p, r, "grpc-status: 0\n");
+    grpc_test_reply(&grpc_test_last(s)->peer, r, text);
+}
+/* Two servers are ready, and nobody calls yet. */
+static inline void grpc_test_open_two(struct grpc_test_world *w, const struct vg_grpc_pool_opts *o)
+{
+    grpc_test_world_open(w, 2);
+    grpc_test_pool_open(w, o);
+    grpc_test_until(w, vg_grpc_pool_is_ready(w->pool, 1) && vg_grpc_pool_is_ready(w->pool, 2));
 }
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "grpc.h"
 
@@ -195,6 +196,14 @@ static inline void grpc_test_end(struct grpc_test_peer *p, struct grpc_test_requ
     snprintf(r->trailers, sizeof r->trailers, "%s", trailers ? trailers : "");
     nghttp2_session_resume_data(p->h2, r->id);
 }
+/* All of a good answer of one message. */
+static inline void grpc_test_reply(struct grpc_test_peer *p, struct grpc_test_request *r,
+                                   const char *text)
+{
+    grpc_test_head(p, r, GRPC_TEST_HEAD);
+    grpc_test_message(p, r, text);
+    grpc_test_end(p, r, "grpc-status: 0\n");
+}
 /* A head that is all there is. */
 static inline void grpc_test_only(struct grpc_test_peer *p, struct grpc_test_request *r,
                                   const char *head)
@@ -249,6 +258,18 @@ static inline void grpc_test_call_done(struct grpc_test_call *t)
 {
     vg_buf_done(&t->heard);
     vg_buf_done(&t->call.answer);
+}
+
+static inline void grpc_test_assert_ended(const struct grpc_test_call *t, enum vg_grpc_code code,
+                                          enum vg_grpc_fate fate, const char *words)
+{
+    assert_true(t->has_ended);
+    assert_string_equal(vg_grpc_code_name(t->call.status.code), vg_grpc_code_name(code));
+    if (!strstr(t->call.status.message, words))
+        fail_msg("\"%s\" does not say \"%s\"", t->call.status.message, words);
+    assert_int_equal(t->call.status.fate, fate);
+    assert_null(t->call.pool);
+    assert_null(t->call.msg);
 }
 
 #endif
