@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/crc32c.h"
@@ -216,4 +217,25 @@ void dk_expect_good(const char *dir, int keys)
     for (int i = 0; i < DK_KEYS; i++)
         expect_key(&d, i, i < keys);
     vg_drv_close(&d);
+}
+
+const char *dk_dir(void **state)
+{
+    static char dir[600];
+    snprintf(dir, sizeof dir, "%s/store", (const char *)*state);
+    return dir;
+}
+
+int dk_run_self(const char *what, const char *dir, char *said, size_t size)
+{
+    char self[512], command[1400];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_true(n > 0);
+    self[n] = '\0';
+    snprintf(command, sizeof command, "'%s' %s '%s' 2>/dev/null", self, what, dir);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    said[fread(said, 1, size - 1, f)] = '\0';
+    int status = pclose(f);
+    return WIFEXITED(status) && WEXITSTATUS(status) < 128 ? WEXITSTATUS(status) : -1;
 }

@@ -34,5 +34,9 @@ size_t dk_size(const char *path);
 void dk_expect_refused(const char *dir, int err, const char *text);
 /* Opening must succeed, with every key up to `keys` as it was written and no other. */
 void dk_expect_good(const char *dir, int keys);
+/* Where a test's store is, below the directory that is its state; valid until the next call. */
+const char *dk_dir(void **state);
+/* Run this binary again; its exit status, -1 when a signal ended it. What it says is in `said`. */
+int dk_run_self(const char *what, const char *dir, char *said, size_t size);
 
 #endif

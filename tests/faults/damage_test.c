@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/rng.h"
@@ -20,18 +19,11 @@
 #define LMDB_PAGE 4096u
 #define WAL_PAGE 4096u
 
-static const char *dir_of(void **state)
-{
-    static char dir[600];
-    snprintf(dir, sizeof dir, "%s/store", (const char *)*state);
-    return dir;
-}
-
 /* ---- data.mdb as a whole ---- */
 
 static void an_empty_data_file_is_refused(void **state)
 {
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_closed(dir);
     dk_truncate(dk_path(dir, "data.mdb"), 0);
     dk_expect_refused(dir, VIGIL_E_STORE_DAMAGED, "data.mdb is empty");
@@ -39,7 +31,7 @@ static void an_empty_data_file_is_refused(void **state)
 
 static void a_data_file_cut_off_anywhere_is_refused(void **state)
 {
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_closed(dir);
     size_t size = dk_size(dk_path(dir, "data.mdb"));
     for (size_t n = size - 1; n > 0; n = n > LMDB_PAGE ? n - LMDB_PAGE / 2 : n / 2) {
@@ -56,7 +48,7 @@ static void garbage_is_refused(void **state)
 {
     struct vg_rng rng;
     char bytes[65536];
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_closed(dir);
     vg_rng_seed(&rng, vg_test_seed());
     vg_rng_bytes(&rng, bytes, sizeof bytes);
@@ -67,7 +59,7 @@ static void garbage_is_refused(void **state)
 static void a_database_of_sqlite_is_refused(void **state)
 {
     char bytes[8192] = "SQLite format 3";
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_closed(dir);
     dk_write(dk_path(dir, "data.mdb"), bytes, sizeof bytes);
     dk_expect_refused(dir, VIGIL_E_STORE_FOREIGN, "not a vigil store");
@@ -88,7 +80,7 @@ static void an_lmdb_file_of_somebody_else_is_refused(void **state)
     MDB_env *env;
     MDB_dbi dbi;
     MDB_val key = {3, (void *)"who"}, val = {4, (void *)"else"};
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_closed(dir);
     unlink(dk_path(dir, "data.mdb"));
     MDB_txn *txn = begin_lmdb(dk_path(dir, "data.mdb"), &env);
@@ -130,7 +122,7 @@ static void make_foreign(struct store_meta *meta)
 
 static void another_format_is_refused_by_its_number(void **state)
 {
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_closed(dir);
     edit_meta(dir, make_newer);
     dk_expect_refused(dir, VIGIL_E_STORE_VERSION, "has format 2");
@@ -144,7 +136,7 @@ static void another_format_is_refused_by_its_number(void **state)
 static void a_damaged_meta_page_is_refused(void **state)
 {
     static const size_t offsets[] = {16, 17, 19, 20, 10, 24 + 16};
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_closed(dir);
     for (size_t page = 0; page < 2; page++) {
         for (size_t i = 0; i < VG_ARRAY_LEN(offsets); i++) {
@@ -173,7 +165,7 @@ static int flip_text(const char *path, const char *text)
 static void a_flipped_bit_in_a_value_is_told_with_its_key(void **state)
 {
     struct vg_drv d;
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     struct vg_storage_opts opts = dk_opts(dir);
     dk_make_closed(dir);
     assert_true(flip_text(dk_path(dir, "data.mdb"), "the value of key 017") > 0);
@@ -198,7 +190,7 @@ static void a_flipped_bit_in_a_value_is_told_with_its_key(void **state)
 
 static void a_missing_data_file_is_refused(void **state)
 {
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_closed(dir);
     unlink(dk_path(dir, "data.mdb"));
     dk_expect_refused(dir, VIGIL_E_STORE_DAMAGED, "no data.mdb");
@@ -207,7 +199,7 @@ static void a_missing_data_file_is_refused(void **state)
 static void a_missing_log_is_refused(void **state)
 {
     static const char *const names[] = {"wal-0", "wal-1"};
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_killed(dir);
     for (size_t i = 0; i < 2; i++) {
         char away[600];
@@ -237,7 +229,7 @@ static const char *live_log(const char *dir)
 
 static void a_log_with_a_damaged_header_is_refused(void **state)
 {
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_killed(dir);
     const char *log = live_log(dir);
     for (size_t byte = 0; byte < 52; byte += 4) {
@@ -252,7 +244,7 @@ static void a_log_with_a_damaged_header_is_refused(void **state)
 static void a_damaged_group_before_good_ones_is_refused(void **state)
 {
     static const size_t in_page[] = {0, 4, 9, 17, 25, 33, 37, 44, 100, 300};
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_killed(dir);
     const char *log = live_log(dir);
     for (size_t i = 0; i < VG_ARRAY_LEN(in_page); i++) {
@@ -266,7 +258,7 @@ static void a_damaged_group_before_good_ones_is_refused(void **state)
 
 static void a_torn_last_group_is_dropped(void **state)
 {
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_killed(dir);
     size_t at = (size_t)(DK_KEYS / 2) * WAL_PAGE;
     dk_flip(dk_path(dir, live_log(dir)), at + 200, 1);
@@ -275,7 +267,7 @@ static void a_torn_last_group_is_dropped(void **state)
 
 static void a_log_cut_off_within_its_last_group_is_good(void **state)
 {
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     dk_make_killed(dir);
     dk_truncate(dk_path(dir, live_log(dir)), (size_t)(DK_KEYS / 2) * WAL_PAGE + 100);
     dk_expect_good(dir, DK_KEYS - 1);
@@ -285,7 +277,7 @@ static void a_log_of_another_store_is_refused(void **state)
 {
     char other[600];
     size_t size;
-    const char *dir = dir_of(state);
+    const char *dir = dk_dir(state);
     snprintf(other, sizeof other, "%s.other", dir);
     dk_make_killed(dir);
     dk_make_killed(other);
@@ -294,132 +286,6 @@ static void a_log_of_another_store_is_refused(void **state)
     dk_write(dk_path(dir, log), bytes, size);
     free(bytes);
     dk_expect_refused(dir, VIGIL_E_STORE_DAMAGED, log);
-}
-
-/* ---- directories ---- */
-
-static void a_directory_with_something_else_is_refused(void **state)
-{
-    const char *dir = dir_of(state);
-    assert_int_equal(mkdir(dir, 0700), 0);
-    dk_write(dk_path(dir, "holiday.jpg"), "x", 1);
-    dk_expect_refused(dir, VIGIL_E_STORE_FOREIGN, "holiday.jpg");
-}
-
-static void a_file_in_the_place_of_a_directory_is_refused(void **state)
-{
-    const char *dir = dir_of(state);
-    dk_write(dir, "x", 1);
-    dk_expect_refused(dir, -ENOTDIR, "cannot open the directory");
-    assert_int_equal(dk_size(dir), 1);
-}
-
-static void expect_modes(const char *dir)
-{
-    struct stat st;
-    static const char *const names[] = {"data.mdb", "data.mdb-lock", "wal-0", "wal-1", "lock"};
-    assert_int_equal(stat(dir, &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0700);
-    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
-        assert_int_equal(stat(dk_path(dir, names[i]), &st), 0);
-        if ((st.st_mode & 07777) != 0600)
-            fail_msg("%s has mode %o", names[i], st.st_mode & 07777);
-    }
-}
-
-static void files_are_for_the_owner_alone_whatever_the_umask(void **state)
-{
-    static const mode_t masks[] = {0, 022, 0277};
-    for (size_t i = 0; i < VG_ARRAY_LEN(masks); i++) {
-        struct vg_drv d;
-        char dir[600];
-        snprintf(dir, sizeof dir, "%s/store%zu", (const char *)*state, i);
-        struct vg_storage_opts opts = dk_opts(dir);
-        mode_t old = umask(masks[i]);
-        vg_drv_open(&d, "lmdb", &opts);
-        vg_drv_put(&d, "a", "1");
-        umask(old);
-        expect_modes(dir);
-        vg_drv_close(&d);
-    }
-}
-
-static void a_directory_that_others_may_read_is_narrowed(void **state)
-{
-    struct vg_drv d;
-    const char *dir = dir_of(state);
-    struct vg_storage_opts opts = dk_opts(dir);
-    assert_int_equal(mkdir(dir, 0700), 0);
-    assert_int_equal(chmod(dir, 0755), 0);
-    vg_drv_open(&d, "lmdb", &opts);
-    expect_modes(dir);
-    vg_drv_close(&d);
-}
-
-/* ---- processes ---- */
-
-/* Run this binary again; its exit status, -1 when a signal ended it. What it says is in `said`. */
-static int run_self(const char *what, const char *dir, char *said, size_t size)
-{
-    char self[512], command[1400];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    assert_true(n > 0);
-    self[n] = '\0';
-    snprintf(command, sizeof command, "'%s' %s '%s' 2>/dev/null", self, what, dir);
-    FILE *f = popen(command, "r");
-    assert_non_null(f);
-    said[fread(said, 1, size - 1, f)] = '\0';
-    int status = pclose(f);
-    return WIFEXITED(status) && WEXITSTATUS(status) < 128 ? WEXITSTATUS(status) : -1;
-}
-
-static void a_second_opener_is_refused_with_the_pid_of_the_first(void **state)
-{
-    struct vg_drv d;
-    char said[1024], pid[64];
-    const char *dir = dir_of(state);
-    struct vg_storage_opts opts = dk_opts(dir);
-    snprintf(pid, sizeof pid, "process %d", (int)getpid());
-    vg_drv_open(&d, "lmdb", &opts);
-    vg_drv_put(&d, "a", "1");
-    dk_expect_refused(dir, VIGIL_E_STORE_LOCKED, pid);
-    assert_int_equal(run_self("--open", dir, said, sizeof said), 1);
-    if (!strstr(said, "VIGIL_E_STORE_LOCKED") || !strstr(said, pid))
-        fail_msg("another process says: %s", said);
-    vg_drv_put(&d, "a", "2"); /* the first one did not notice */
-    vg_drv_close(&d);
-    assert_int_equal(run_self("--open", dir, said, sizeof said), 0);
-}
-
-static void a_directory_that_may_not_be_read_is_refused(void **state)
-{
-    char said[1024];
-    const char *dir = dir_of(state);
-    dk_make_closed(dir);
-    if (geteuid() != 0) {
-        print_message("not root: made unreadable instead of another user's\n");
-        assert_int_equal(chmod(dir, 0), 0);
-    } else {
-        assert_int_equal(chmod(*state, 0755), 0);
-    }
-    int status = run_self("--open-as-nobody", dir, said, sizeof said);
-    chmod(dir, 0700);
-    assert_int_equal(status, 1);
-    if (!strstr(said, "EACCES"))
-        fail_msg("it says: %s", said);
-}
-
-static int say_open(const char *dir)
-{
-    struct vg_drv d;
-    struct vg_status status = {0};
-    struct vg_storage_opts opts = dk_opts(dir);
-    int err = vg_drv_try_open(&d, "lmdb", &opts, &status);
-    printf("%s: %s\n", vg_err_name(err), status.message);
-    if (err == 0)
-        vg_drv_close(&d);
-    fflush(stdout);
-    _exit(err < 0); /* LeakSanitizer cannot look at a process that became another user's */
 }
 
 /* ---- a flipped bit anywhere in data.mdb ---- */
@@ -467,7 +333,7 @@ static void a_flipped_bit_anywhere_never_changes_a_value(void **state)
     struct vg_rng rng;
     char said[64];
     int counts[PROBES] = {0}, crashes = 0, n = vg_test_is_long() ? 600 : 20;
-    const char *dir = dir_of(state), *data = "data.mdb";
+    const char *dir = dk_dir(state), *data = "data.mdb";
     dk_make_closed(dir);
     size_t size = 0;
     vg_rng_seed(&rng, vg_test_seed());
@@ -476,7 +342,7 @@ static void a_flipped_bit_anywhere_never_changes_a_value(void **state)
         size_t at = (size_t)vg_rng_below(&rng, size);
         dk_write(dk_path(dir, data), bytes, size);
         dk_flip(dk_path(dir, data), at, (unsigned)vg_rng_below(&rng, 8));
-        int result = run_self("--probe", dir, said, sizeof said) - PROBE_EXIT;
+        int result = dk_run_self("--probe", dir, said, sizeof said) - PROBE_EXIT;
         if (result < 0) {
             print_message("a flip at byte %zu (page %zu + %zu) ends the process\n", at,
                           at / LMDB_PAGE, at % LMDB_PAGE);
@@ -512,18 +378,8 @@ int main(int argc, char **argv)
         CASE(a_torn_last_group_is_dropped),
         CASE(a_log_cut_off_within_its_last_group_is_good),
         CASE(a_log_of_another_store_is_refused),
-        CASE(a_directory_with_something_else_is_refused),
-        CASE(a_file_in_the_place_of_a_directory_is_refused),
-        CASE(files_are_for_the_owner_alone_whatever_the_umask),
-        CASE(a_directory_that_others_may_read_is_narrowed),
-        CASE(a_second_opener_is_refused_with_the_pid_of_the_first),
-        CASE(a_directory_that_may_not_be_read_is_refused),
         CASE(a_flipped_bit_anywhere_never_changes_a_value),
     };
-    if (argc == 3 && strcmp(argv[1], "--open") == 0)
-        return say_open(argv[2]);
-    if (argc == 3 && strcmp(argv[1], "--open-as-nobody") == 0)
-        return geteuid() == 0 && seteuid(65534) < 0 ? 3 : say_open(argv[2]);
     if (argc == 3 && strcmp(argv[1], "--probe") == 0)
         return probe(argv[2]);
     return cmocka_run_group_tests(tests, NULL, NULL);
