@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "crowd.h"
 
 #define RECORD_BYTES ((size_t)16 * 1024)
+#define FLOOR_THREADS 2 /* as vigild has loops on the two cores that the bars are for */
 
 struct sender {
     int fd;
@@ -143,6 +145,68 @@ double floor_fanout_ns(const struct floor_plan *plan)
     free_senders(senders, plan->sockets);
     crowd_free(crowd);
     return (double)spent / (double)(plan->writes * plan->batch * plan->sockets);
+}
+
+/* ---- how soon ---- */
+
+struct share {
+    const struct floor_plan *plan;
+    struct sender *senders; /* all; ours are every FLOOR_THREADS-th from `first` */
+    const char *bytes;
+    size_t first;
+    pthread_barrier_t *begin;
+};
+
+static void *send_share(void *arg)
+{
+    const struct share *s = arg;
+    for (size_t k = 0; k < s->plan->writes; k++) {
+        pthread_barrier_wait(s->begin);
+        for (size_t i = s->first; i < s->plan->sockets; i += FLOOR_THREADS)
+            send_bytes(&s->senders[i], s->bytes, s->plan->bytes);
+    }
+    return NULL;
+}
+
+static void time_shares(const struct floor_plan *plan, struct crowd *crowd, struct share *share,
+                        struct vg_hist *h)
+{
+    struct share shares[FLOOR_THREADS];
+    pthread_t threads[FLOOR_THREADS];
+    for (size_t t = 0; t < FLOOR_THREADS; t++) {
+        shares[t] = *share;
+        shares[t].first = t;
+        if (pthread_create(&threads[t], NULL, send_share, &shares[t]) != 0)
+            bench_die("no thread");
+    }
+    for (size_t k = 0; k < plan->writes; k++) {
+        crowd_mark(crowd);
+        uint64_t begin = bench_now_ns();
+        pthread_barrier_wait(share->begin);
+        nanosleep(&(struct timespec){.tv_nsec = 100 * 1000 * 1000}, NULL);
+        crowd_first_arrivals(crowd, begin, h);
+    }
+    for (size_t t = 0; t < FLOOR_THREADS; t++)
+        pthread_join(threads[t], NULL);
+}
+
+void floor_latency_ms(const struct floor_plan *plan, double *ret_p50, double *ret_p99)
+{
+    struct crowd *crowd = crowd_new(plan->sockets);
+    struct vg_hist *h = bench_alloc(1, sizeof *h);
+    char *bytes = bench_alloc(1, plan->bytes);
+    pthread_barrier_t begin;
+    if (pthread_barrier_init(&begin, NULL, FLOOR_THREADS + 1) != 0)
+        bench_die("no barrier");
+    struct share share = {plan, make_senders(crowd, plan->sockets, plan->is_tls), bytes, 0, &begin};
+    time_shares(plan, crowd, &share, h);
+    *ret_p50 = bench_hist_us(h, 0.5) / 1e3;
+    *ret_p99 = bench_hist_us(h, 0.99) / 1e3;
+    pthread_barrier_destroy(&begin);
+    free_senders(share.senders, plan->sockets);
+    free(bytes);
+    free(h);
+    crowd_free(crowd);
 }
 
 double floor_bulk_ns(size_t bytes, bool is_tls)

@@ -15,6 +15,9 @@ struct floor_plan {
 };
 /* Nanoseconds per event and socket. */
 double floor_fanout_ns(const struct floor_plan *plan);
+/* From the moment at which all threads begin to write one event until a socket has got it, ten
+ * times a second. plan->batch is not looked at. */
+void floor_latency_ms(const struct floor_plan *plan, double *ret_p50, double *ret_p99);
 /* Nanoseconds of writing so many bytes to one socket. */
 double floor_bulk_ns(size_t bytes, bool is_tls);
 

@@ -19,6 +19,7 @@ void rows_memory(const struct bench *b);
 void rows_list(const struct bench *b);
 void rows_fanout(const struct bench *b);
 void rows_node(const struct bench *b);
+void rows_latency(const struct bench *b, const struct server *s); /* a part of the node's */
 void rows_writes(const struct bench *b);
 void rows_kube(const struct bench *b);
 void rows_etcd(const struct bench *b);
@@ -52,7 +53,8 @@ struct crowd *crowd_of_watches(const struct server *s, enum carrier carrier, con
 uint64_t node_list_ms(const struct bench *b, const struct server *s, double *ret_ms);
 void node_update_us(const struct bench *b, const struct server *s, enum carrier carrier,
                     uint32_t nodes, double *ret_us);
-void node_latency_ms(const struct bench *b, const struct server *s, enum carrier carrier,
-                     double *ret_p50, double *ret_p99);
+struct latency;
+void latency_measure(const struct bench *b, const struct server *s, enum carrier carrier,
+                     struct latency *ret);
 
 #endif

@@ -395,7 +395,45 @@ static void watches_started_under_writers_miss_nothing_and_repeat_nothing(void *
     vg_free(txns);
 }
 
+/* ---- answers and events ---- */
+
+struct asked {
+    struct vg_txn txn;
+    const struct vg_drv_watch *watch;
+    size_t n_events; /* that the watch had when the answer came */
+    bool is_answered;
+};
+
+static void on_answer(struct vg_store_req *req)
+{
+    struct asked *a = VG_CONTAINER_OF(req, struct asked, txn.req);
+    a->n_events = a->watch->n_events;
+    a->is_answered = true;
+}
+
+/* A loop with many to tell would keep the writer waiting for the last of them. */
+static void a_write_is_answered_before_it_is_told(void **state)
+{
+    struct vg_drv *d = *state;
+    enum { N = 100 };
+    vg_suite_need(d, VG_DRV_LOCAL);
+    struct vg_drv_watch *w = vg_drv_watch_all(d, 0);
+    for (size_t i = 0; i < N; i++) {
+        struct vg_op op = vg_drv_put_op("k", "v", VG_EXPECT_ANY);
+        struct asked a = {
+            .watch = w,
+            .txn = {.req = {.loop = d->loop, .done = on_answer}, .ops = &op, .n_ops = 1}};
+        assert_err(vg_storage_txn(d->store, &a.txn), 0);
+        while (!a.is_answered)
+            vg_drv_turn(d, "the answer");
+        assert_int_equal(a.n_events, i);
+        vg_drv_watch_events(w, i + 1);
+        vg_txn_done(&a.txn);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    VG_SUITE_TEST(a_write_is_answered_before_it_is_told),
     VG_SUITE_TEST(a_revision_stays_whole_in_batches_of_one),
     VG_SUITE_TEST(batches_hold_no_more_than_was_asked_for),
     VG_SUITE_TEST(a_long_replay_is_exact),

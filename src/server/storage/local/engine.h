@@ -2,7 +2,7 @@
  *
  *   loops --txn--> [mailbox] --> commit thread: compare, stage; log_append (durable, by the syncer
  *                                thread when the group is large, while the next is staged),
- *                                publish table and revision (visible), tail, answers (acknowledged)
+ *                                publish table and revision (visible), answers (acknowledged), tail
  *   loops --range, log reads--> [mailbox] --> reader thread: merges tables and base
  *   commit thread --freeze--> flusher thread: writes the frozen table into the base, compacts
  *

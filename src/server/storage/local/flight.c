@@ -119,7 +119,6 @@ static void show(struct vg_engine *e, struct vg_commit_batch *group)
     vg_table_publish(e->active, group->n);
     group->last = e->flight.last;
     atomic_store_explicit(&e->rev, group->last, memory_order_release);
-    vg_tail_publish(&e->tail, &group->tail);
 }
 
 /* It did not reach the disk, as far as anybody can say: the tables are as they were before it. */
@@ -140,14 +139,15 @@ int vg_flight_land(struct vg_engine *e, bool wait)
         return 0;
     int r = e->flight.result;
     struct vg_commit_batch *group = e->flight.group;
-    if (r < 0) {
+    if (r < 0)
         undo(e, group, r);
-        e->flight.group = NULL;
-    } else {
-        e->flight.group = NULL;
+    else
         show(e, group);
-    }
+    e->flight.group = NULL;
     atomic_store_explicit(&e->flight.state, FLIGHT_NONE, memory_order_relaxed);
+    /* Answers before events: a loop that has a thousand watchers to tell answers first. */
     vg_commit_answer(vg_steal(e->flight.txns), r);
+    if (r >= 0)
+        vg_tail_publish(&e->tail, &group->tail);
     return r;
 }
