@@ -109,7 +109,7 @@ struct vg_bench_stage {
     bool has_lost; /* what has not come in time is not waited for again */
     /* As in struct vg_bench_writers_plan; NULL: none. */
     int (*gate)(struct vg_bench_stage *s);
-    void (*seen)(struct vg_bench_stage *s, uint64_t number); /* a change was acknowledged; NULL */
+    void (*seen)(struct vg_bench_stage *s, uint64_t at_ns); /* a change was acknowledged; NULL */
     void *arg;
     struct vg_bench_meter meter; /* begins when those who write are connected */
 };

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "clock.h"
 
 #define ROOM_BYTES ((size_t)256 * 1024)
 #define TURN_EVENTS 256
@@ -25,7 +26,8 @@ int vg_bench_engine_init(struct vg_bench_engine *e)
     *e = (struct vg_bench_engine){.epoll = epoll_create1(EPOLL_CLOEXEC)};
     vg_list_init(&e->work);
     e->room = vg_malloc(ROOM_BYTES);
-    if (e->epoll >= 0 && e->room)
+    int enough = vg_bench_engine_make_room(e, TURN_EVENTS);
+    if (e->epoll >= 0 && e->room && enough == 0)
         return 0;
     int r = e->epoll < 0 ? -errno : -ENOMEM;
     vg_bench_engine_done(e);
@@ -37,7 +39,20 @@ void vg_bench_engine_done(struct vg_bench_engine *e)
     if (e->room || e->epoll > 0)
         close(e->epoll);
     vg_free(e->room);
+    vg_free(e->events);
     *e = (struct vg_bench_engine){0};
+}
+
+int vg_bench_engine_make_room(struct vg_bench_engine *e, size_t conns)
+{
+    if (conns > e->events_max) {
+        struct epoll_event *events = vg_reallocarray(e->events, conns, sizeof *events);
+        if (!events)
+            return -ENOMEM;
+        e->events = events;
+        e->events_max = conns;
+    }
+    return 0;
 }
 
 /* ---- ending ---- */
@@ -120,7 +135,7 @@ static int set_up_tls(struct vg_bench_conn *c)
     const struct vg_bench_target *t = c->target;
     unsigned char address[sizeof(struct in6_addr)];
     c->ssl = SSL_new(t->tls[c->is_h2]);
-    if (!c->ssl || SSL_set_fd(c->ssl, c->fd) != 1)
+    if (!c->ssl || vg_bench_io_attach(c) < 0)
         return -ENOMEM;
     SSL_set_connect_state(c->ssl);
     bool is_address = inet_pton(AF_INET, t->tls_name, address) == 1 ||
@@ -130,6 +145,15 @@ static int set_up_tls(struct vg_bench_conn *c)
                      : SSL_set1_host(c->ssl, t->tls_name) == 1 &&
                            SSL_set_tlsext_host_name(c->ssl, t->tls_name) == 1;
     return is_ok ? 0 : -ENOMEM;
+}
+
+/* By edges: what was read is not looked at again until there is more. */
+static int tell_epoll(struct vg_bench_conn *c, int how, unsigned wanted)
+{
+    unsigned end = wanted & EPOLLIN ? (unsigned)EPOLLRDHUP : 0u;
+    struct epoll_event e = {.events = wanted | end | (unsigned)EPOLLET, .data.ptr = c};
+    c->events = wanted;
+    return epoll_ctl(c->engine->epoll, how, c->fd, &e) < 0 ? -errno : 0;
 }
 
 static int open_socket(struct vg_bench_conn *c, int receive_bytes)
@@ -142,12 +166,11 @@ static int open_socket(struct vg_bench_conn *c, int receive_bytes)
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (receive_bytes)
         (void)setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
+    vg_bench_io_init(c->fd);
     const struct sockaddr *a = (const struct sockaddr *)&t->address;
     if (connect(c->fd, a, t->address_n) < 0 && errno != EINPROGRESS)
         return -errno;
-    struct epoll_event e = {.events = EPOLLIN | EPOLLOUT, .data.ptr = c};
-    c->events = e.events;
-    return epoll_ctl(c->engine->epoll, EPOLL_CTL_ADD, c->fd, &e) < 0 ? -errno : 0;
+    return tell_epoll(c, EPOLL_CTL_ADD, EPOLLIN | EPOLLOUT);
 }
 
 int vg_bench_conn_new(struct vg_bench_engine *e, const struct vg_bench_target *t, bool is_h2,
@@ -194,7 +217,7 @@ static ssize_t pull(struct vg_bench_conn *c)
     errno = 0;
     if (c->ssl)
         return tls_result(c, SSL_read(c->ssl, c->engine->room, (int)ROOM_BYTES));
-    ssize_t r = recv(c->fd, c->engine->room, ROOM_BYTES, 0);
+    ssize_t r = vg_bench_io_read(c, c->engine->room, ROOM_BYTES);
     if (r < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -errno;
     return r == 0 ? -ECONNRESET : r;
@@ -215,10 +238,9 @@ static void ask_epoll(struct vg_bench_conn *c)
         (c->is_stalled ? 0u : EPOLLIN) | (c->out.n || !c->is_connected ? (unsigned)EPOLLOUT : 0u);
     if (wanted == c->events || c->is_dead)
         return;
-    struct epoll_event e = {.events = wanted, .data.ptr = c};
-    if (epoll_ctl(c->engine->epoll, EPOLL_CTL_MOD, c->fd, &e) < 0)
-        die(c, -errno);
-    c->events = wanted;
+    int r = tell_epoll(c, EPOLL_CTL_MOD, wanted);
+    if (r < 0)
+        die(c, r);
 }
 
 static void flush(struct vg_bench_conn *c)
@@ -256,12 +278,10 @@ static void shake_hands(struct vg_bench_conn *c)
     }
     int why = SSL_get_error(c->ssl, r);
     unsigned wanted = why == SSL_ERROR_WANT_WRITE ? EPOLLOUT : EPOLLIN;
-    struct epoll_event e = {.events = wanted, .data.ptr = c};
     if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE)
         die(c, why == SSL_ERROR_SYSCALL && errno ? -errno : VIGIL_E_NETWORK);
-    else if (c->events != wanted && epoll_ctl(c->engine->epoll, EPOLL_CTL_MOD, c->fd, &e) < 0)
+    else if (c->events != wanted && tell_epoll(c, EPOLL_CTL_MOD, wanted) < 0)
         die(c, -errno);
-    c->events = wanted;
 }
 
 static void get_ready(struct vg_bench_conn *c)
@@ -296,20 +316,22 @@ static void take(struct vg_bench_conn *c)
         int r = c->is_h2 ? vg_bench_h2_read(c, bytes) : vg_bench_h1_read(c, bytes);
         if (r < 0)
             die(c, r);
-        /* There was no more; epoll tells if there is. Asking the socket would cost a call for each
-         * event. */
-        if (c->ssl ? !SSL_has_pending(c->ssl) : (size_t)n < ROOM_BYTES)
+        if (c->is_drained && !(c->ssl && SSL_has_pending(c->ssl)))
             return;
     }
 }
 
+#define ENDS ((unsigned)(EPOLLHUP | EPOLLERR | EPOLLRDHUP))
+
 static void on_event(struct vg_bench_conn *c, unsigned events)
 {
+    c->is_drained = false;
+    c->may_be_over = c->may_be_over || (events & ENDS);
     if (!c->is_ready)
         get_ready(c);
     if (c->is_stalled && (events & (EPOLLHUP | EPOLLERR)))
         die(c, -ECONNRESET); /* epoll would tell it again and again */
-    if (!c->is_dead && c->is_ready && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+    if (!c->is_dead && c->is_ready && (events & (EPOLLIN | ENDS)))
         take(c);
     if (!c->is_dead && c->is_ready)
         flush(c);
@@ -321,17 +343,30 @@ static void flush_all(struct vg_bench_engine *e)
         flush(VG_CONTAINER_OF(l, struct vg_bench_conn, work));
 }
 
+/* How many events there are by then: epoll tells each once. */
+static int wait_for_lull(struct vg_bench_engine *e, int n)
+{
+    int max = (int)e->events_max;
+    for (int more = 1; more > 0 && n < max; n += VG_MAX(more, 0)) {
+        vg_bench_nap(e->lull_ns);
+        more = epoll_wait(e->epoll, e->events + n, max - n, 0);
+    }
+    return n;
+}
+
 int vg_bench_engine_turn(struct vg_bench_engine *e, int max_ms)
 {
-    struct epoll_event events[TURN_EVENTS];
     flush_all(e);
-    int n = epoll_wait(e->epoll, events, TURN_EVENTS, max_ms);
+    int n = epoll_wait(e->epoll, e->events, (int)e->events_max, max_ms);
     if (n < 0)
         return errno == EINTR ? 0 : -errno;
+    if (n > 0 && e->lull_ns)
+        n = wait_for_lull(e, n);
+    vg_bench_engine_set_clock(e);
     for (int i = 0; i < n; i++) {
-        struct vg_bench_conn *c = events[i].data.ptr;
+        struct vg_bench_conn *c = e->events[i].data.ptr;
         if (!c->is_dead)
-            on_event(c, events[i].events);
+            on_event(c, e->events[i].events);
     }
     flush_all(e);
     return 0;

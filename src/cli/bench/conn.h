@@ -1,6 +1,7 @@
 /* conn.h - connections to the server, many of them, by one epoll: HTTP/1.1 or HTTP/2, plain or TLS.
  * Made to cost little: one buffer for reading that all share, nothing kept of an answer's body, no
- * allocation for what comes. Answers are told to the owner of the request as they come.
+ * allocation for what comes. Answers are told to the owner of the request as they come; when they
+ * came is what the kernel says, however late they are read.
  *
  * Rules: callbacks come from vg_bench_engine_turn and, when a connection fails, from asking. They
  * may ask again, on any connection, but must not free one: a connection that failed has told all
@@ -12,6 +13,7 @@
 #include "base/list.h"
 #include "target.h"
 
+struct epoll_event;
 struct vg_bench_conn;
 struct vg_bench_reply;
 
@@ -19,11 +21,21 @@ struct vg_bench_engine {
     int epoll;
     char *room;          /* what is read lies here while it is told */
     struct vg_list work; /* connections that have something to send */
+    uint64_t arrived_ns; /* what is being told: when the last of it came */
+    uint64_t now_ns, wall_ahead_ns;
+    /* Set by the owner: nothing is read until no connection has got anything new for so long, as
+     * reading takes time from a server that is still sending. 0: everything is read at once. */
+    uint64_t lull_ns;
+    struct epoll_event *events;
+    size_t events_max;
 };
 VG_CHECK int vg_bench_engine_init(struct vg_bench_engine *e);
 void vg_bench_engine_done(struct vg_bench_engine *e); /* after all connections; zeroed is fine */
 /* Wait at most max_ms (0: not) and do what there is to do. 0 or -errno; a signal ends the wait. */
 VG_CHECK int vg_bench_engine_turn(struct vg_bench_engine *e, int max_ms);
+
+/* So many connections can be found ready at once. 0, -ENOMEM. */
+VG_CHECK int vg_bench_engine_make_room(struct vg_bench_engine *e, size_t conns);
 
 struct vg_bench_reply_ops {
     void (*on_head)(struct vg_bench_reply *r); /* the status is known; NULL allowed */

@@ -13,6 +13,9 @@ struct vg_bench_conn {
     int fd;
     struct ssl_st *ssl;
     bool is_h2, is_connected, is_ready /* TLS too */, is_dead, is_stalled;
+    bool is_drained;     /* nothing is left to be read until epoll says so */
+    bool may_be_over;    /* epoll has seen the other side's end */
+    bool is_over;        /* it was read */
     unsigned events;     /* that epoll is asked for */
     struct vg_list work; /* in the engine's, while it waits to be flushed */
     struct vg_list replies;
@@ -36,6 +39,13 @@ VG_CHECK int vg_bench_h2_ask(struct vg_bench_conn *c, struct vg_bench_reply *r,
                              const struct vg_bench_ask *ask);
 /* What nghttp2 has to say goes to c->out. */
 VG_CHECK int vg_bench_h2_pump(struct vg_bench_conn *c);
+
+/* As recv does; the engine's arrived_ns is when the last of the bytes came. */
+VG_CHECK ssize_t vg_bench_io_read(struct vg_bench_conn *c, void *to, size_t room);
+void vg_bench_io_init(int fd);
+/* c->ssl reads and writes by it. 0, -ENOMEM. */
+VG_CHECK int vg_bench_io_attach(struct vg_bench_conn *c);
+void vg_bench_engine_set_clock(struct vg_bench_engine *e); /* before what is ready is read */
 
 /* The reply leaves its connection and is told. */
 void vg_bench_reply_end(struct vg_bench_reply *r, int err);

@@ -15,6 +15,8 @@
 #define TURN_MS 50
 #define NAP_NS (200 * VG_NS_PER_US)
 #define ERROR_TEXT_MAX 300u
+/* Longer than a busy server pauses between two watchers. */
+#define LULL_NS (2 * VG_NS_PER_MS)
 
 struct watcher {
     struct vg_bench_reply reply;
@@ -39,10 +41,9 @@ struct vg_bench_crowd {
     pthread_t thread;
     uint64_t thread_cpu_ns;
     struct vg_hist latency;
-    _Atomic bool must_end;
+    _Atomic bool must_end, waits_for_lull;
     _Atomic uint64_t marks, bytes, measure_from;
     _Atomic uint32_t ended;
-    uint64_t now_ns; /* of the piece that is being read */
 };
 
 /* ---- what comes ---- */
@@ -61,6 +62,7 @@ static void on_event(void *arg, const struct vg_bench_event *e)
         w->foreign++;
         return;
     }
+    uint64_t at = c->engine.arrived_ns;
     int r = vg_bench_bits_add(&w->seen, e->number / c->o.modulus);
     if (r < 0)
         c->has_failed = true;
@@ -69,8 +71,8 @@ static void on_event(void *arg, const struct vg_bench_event *e)
         return;
     }
     if (e->number >= atomic_load_explicit(&c->measure_from, memory_order_relaxed))
-        vg_hist_add(&c->latency, c->now_ns > e->sent_ns ? c->now_ns - e->sent_ns : 0);
-    atomic_store_explicit(&w->last_ns, c->now_ns, memory_order_relaxed);
+        vg_hist_add(&c->latency, at > e->sent_ns ? at - e->sent_ns : 0);
+    atomic_store_explicit(&w->last_ns, at, memory_order_relaxed);
     atomic_store_explicit(&c->marks, atomic_load_explicit(&c->marks, memory_order_relaxed) + 1,
                           memory_order_release);
 }
@@ -91,7 +93,6 @@ static void on_data(struct vg_bench_reply *r, struct vg_slice bytes)
 {
     struct watcher *w = watcher_of(r);
     struct vg_bench_crowd *c = w->crowd;
-    c->now_ns = vg_bench_now();
     if (r->status == 200) {
         if (vg_bench_events_feed(&w->events, bytes, on_event, w) < 0)
             c->has_failed = true;
@@ -212,6 +213,8 @@ int vg_bench_crowd_open(const struct vg_bench_crowd_opts *opts, struct vg_bench_
     c->watchers = vg_calloc(opts->n, sizeof *c->watchers);
     c->conns = vg_calloc(opts->n, sizeof(struct vg_bench_conn *));
     int r = c->watchers && c->conns ? vg_bench_engine_init(&c->engine) : -ENOMEM;
+    if (r == 0)
+        r = vg_bench_engine_make_room(&c->engine, opts->n);
     r = r < 0 ? vg_fail(reterr_status, r, "%s", vg_err_text(r)) : open_all(c, reterr_status);
     if (r < 0) {
         vg_bench_crowd_free(c);
@@ -227,9 +230,11 @@ static void *read_all(void *arg)
 {
     struct vg_bench_crowd *c = arg;
     struct timespec t;
-    while (!atomic_load(&c->must_end))
+    while (!atomic_load(&c->must_end)) {
+        c->engine.lull_ns = atomic_load(&c->waits_for_lull) ? LULL_NS : 0;
         if (vg_bench_engine_turn(&c->engine, TURN_MS) < 0)
             break;
+    }
     if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0)
         c->thread_cpu_ns += (uint64_t)t.tv_sec * VG_NS_PER_S + (uint64_t)t.tv_nsec;
     return NULL;
@@ -300,6 +305,11 @@ bool vg_bench_crowd_await(const struct vg_bench_crowd *c, uint64_t marks, uint64
             return false;
         vg_bench_nap(NAP_NS);
     }
+}
+
+void vg_bench_crowd_wait_for_lull(struct vg_bench_crowd *c, bool does)
+{
+    atomic_store(&c->waits_for_lull, does);
 }
 
 void vg_bench_crowd_measure_from(struct vg_bench_crowd *c, uint64_t number)

@@ -42,6 +42,9 @@ uint64_t vg_bench_crowd_bytes(const struct vg_bench_crowd *c); /* of events, wit
 uint32_t vg_bench_crowd_ended(const struct vg_bench_crowd *c);
 /* Wait for so many marks. False: none has come for limit_ns, or the user wants to stop. */
 bool vg_bench_crowd_await(const struct vg_bench_crowd *c, uint64_t marks, uint64_t limit_ns);
+/* Read only when nobody has got anything new for a moment. When something came is not when it is
+ * read: see conn.h. */
+void vg_bench_crowd_wait_for_lull(struct vg_bench_crowd *c, bool does);
 /* Latencies of marks with this number and above are kept; UINT64_MAX: of none. */
 void vg_bench_crowd_measure_from(struct vg_bench_crowd *c, uint64_t number);
 /* For each watcher when its last mark came: how long after since_ns, 0 when before. */

@@ -46,7 +46,7 @@ const char vg_bench_help[] =
     "      --streams N           requests on an HTTP/2 connection (100)\n"
     "      --nodes N             that the objects of fill are spread over (100)\n"
     "      --events N            changes of fanout and latency (60)\n"
-    "      --lists N             lists or walks that are measured (5)\n"
+    "      --lists N             lists or walks that are measured (5), and half a second at least\n"
     "      --page N              objects on a page (500)\n"
     "      --seconds S           of churn, slow and mixed (10)\n"
     "      --rate R              changes a second: churn (no limit), latency (10), slow (100)\n"

@@ -114,8 +114,9 @@ static int make(void *arg, uint64_t number, struct vg_bench_request *q)
 
 /* ---- a pod's steps, one after the other ---- */
 
-static void answered(void *arg, uint64_t number, int status)
+static void answered(void *arg, uint64_t number, int status, uint64_t at_ns)
 {
+    (void)at_ns;
     struct job *j = arg;
     struct mixed *m = j->m;
     if (j->part == LEASES || j->part == DELETES)

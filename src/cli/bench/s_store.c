@@ -53,6 +53,12 @@ int vg_bench_fill(struct vg_bench *b, const struct vg_bench_case *k, struct vg_b
 
 /* ---- lists ---- */
 
+/* A list may take less than a millisecond: it is repeated for so long at least, after some that do
+ * not count. */
+#define LEAST_NS (500 * VG_NS_PER_MS)
+#define LEAST_QUICK_NS (50 * VG_NS_PER_MS)
+#define WARM_UP_PARTS 10u
+
 /* What the first bytes of a list say; the rest is counted. */
 #define HEAD_MAX 4096u
 
@@ -160,13 +166,43 @@ static void listing_close(struct listing *x)
     vg_buf_done(&x->l.head);
 }
 
-static void put_list_metrics(struct vg_bench_result *r, const struct vg_bench_meter *m,
-                             double lists, double bytes)
+/* Whether the i-th is still to be made. */
+static bool wants_more(const struct vg_bench *b, uint32_t i, uint64_t since_ns, bool is_warm_up)
 {
+    uint64_t least = b->o->quick ? LEAST_QUICK_NS : LEAST_NS;
+    uint64_t spent = vg_bench_now() - since_ns;
+    return is_warm_up ? spent < least / WARM_UP_PARTS : i < b->o->lists || spent < least;
+}
+
+static void put_list_metrics(struct vg_bench_result *r, const struct vg_bench_meter *m,
+                             uint32_t lists, double bytes)
+{
+    vg_bench_metric(r, "lists", lists);
     vg_bench_metric(r, "wall_ms_per_list", (double)m->wall_ns / 1e6 / lists);
     vg_bench_metric(r, "bytes_per_list", bytes / lists);
     if (m->has_server)
         vg_bench_metric(r, "server_cpu_ms_per_list", (double)m->server.cpu_ns / 1e6 / lists);
+}
+
+static int list_often(struct listing *x, const struct vg_buf *path, struct vg_bench_result *r)
+{
+    struct vg_bench *b = x->b;
+    struct vg_bench_meter m;
+    double bytes = 0;
+    uint32_t n = 0;
+    int err = 0;
+    for (uint64_t since = vg_bench_now(); err == 0 && wants_more(b, 0, since, true);)
+        err = list_once(x, path);
+    vg_bench_meter_begin(b, &m);
+    for (uint64_t since = vg_bench_now(); err == 0 && wants_more(b, n, since, false); n++) {
+        vg_bench_say(b, "list %u", n + 1);
+        err = list_once(x, path);
+        bytes += (double)x->l.bytes;
+    }
+    vg_bench_meter_end(b, &m, r);
+    if (err == 0)
+        put_list_metrics(r, &m, n, bytes);
+    return err;
 }
 
 static int list_path(const struct vg_bench *b, const struct vg_bench_case *k, struct vg_buf *out)
@@ -200,9 +236,7 @@ static int check_list(struct listing *x, const struct vg_buf *path)
 int vg_bench_list(struct vg_bench *b, const struct vg_bench_case *k, struct vg_bench_result *r)
 {
     struct listing x;
-    struct vg_bench_meter m;
     VG_AUTO(buf) path = {0};
-    double bytes = 0;
     vg_bench_param_number(r, "lists", b->o->lists);
     int err = vg_bench_stock(b, VG_BENCH_STOCK, k->objects, b->o->nodes, true);
     if (err == 0)
@@ -213,17 +247,10 @@ int vg_bench_list(struct vg_bench *b, const struct vg_bench_case *k, struct vg_b
         err = vg_fail(&b->status, -ENOMEM, "out of memory");
     if (err == 0)
         err = check_list(&x, &path);
-    vg_bench_meter_begin(b, &m);
-    for (uint32_t i = 0; err == 0 && i < b->o->lists; i++) {
-        vg_bench_say(b, "list %u of %u", i + 1, b->o->lists);
-        err = list_once(&x, &path);
-        bytes += (double)x.l.bytes;
-    }
-    vg_bench_meter_end(b, &m, r);
-    if (err == 0) {
-        put_list_metrics(r, &m, b->o->lists, bytes);
+    if (err == 0)
+        err = list_often(&x, &path, r);
+    if (err == 0)
         vg_bench_metric(r, "items", (double)listed_objects(b, k));
-    }
     listing_close(&x);
     return err;
 }
@@ -275,6 +302,7 @@ int vg_bench_page(struct vg_bench *b, const struct vg_bench_case *k, struct vg_b
     VG_AUTO(buf) path = {0};
     double bytes = 0;
     uint64_t pages = 0;
+    uint32_t n = 0;
     vg_bench_param_number(r, "page", b->o->page);
     int err = vg_bench_stock(b, VG_BENCH_STOCK, k->objects, b->o->nodes, true);
     if (err == 0)
@@ -286,13 +314,13 @@ int vg_bench_page(struct vg_bench *b, const struct vg_bench_case *k, struct vg_b
     x.l.counts_marks = false;
     bytes = 0;
     vg_bench_meter_begin(b, &m);
-    for (uint32_t i = 0; err == 0 && i < b->o->lists; i++) {
-        vg_bench_say(b, "walk %u of %u", i + 1, b->o->lists);
+    for (uint64_t since = vg_bench_now(); err == 0 && wants_more(b, n, since, false); n++) {
+        vg_bench_say(b, "walk %u", n + 1);
         err = walk_pages(&x, &path, &pages, &bytes);
     }
     vg_bench_meter_end(b, &m, r);
     if (err == 0) {
-        put_list_metrics(r, &m, b->o->lists, bytes);
+        put_list_metrics(r, &m, n, bytes);
         vg_bench_metric(r, "pages", (double)pages);
     }
     listing_close(&x);

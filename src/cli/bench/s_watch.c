@@ -72,10 +72,9 @@ static int gate(struct vg_bench_stage *s)
     return 1;
 }
 
-static void acknowledged(struct vg_bench_stage *s, uint64_t number)
+static void acknowledged(struct vg_bench_stage *s, uint64_t at_ns)
 {
-    (void)number;
-    ((struct paced *)s->arg)->acked_ns = vg_bench_now();
+    ((struct paced *)s->arg)->acked_ns = at_ns;
 }
 
 static int write_paced(struct vg_bench_stage *s, struct paced *p, uint32_t events,
@@ -85,9 +84,11 @@ static int write_paced(struct vg_bench_stage *s, struct paced *p, uint32_t event
     s->seen = acknowledged;
     s->arg = p;
     p->warm_up = WARM_UP;
+    vg_bench_crowd_wait_for_lull(p->crowd, true);
     int err =
         write_and_await(s, p->crowd, p->watchers,
                         (struct vg_bench_writers_plan){.clients = 1, .count = events + p->warm_up});
+    vg_bench_crowd_wait_for_lull(p->crowd, false);
     if (err == 0 && p->acked_ns)
         vg_bench_crowd_arrivals(p->crowd, p->acked_ns, &p->after_ack);
     vg_bench_meter_end(s->b, &p->meter, r);
@@ -109,6 +110,7 @@ static int fan_out_paced(struct vg_bench_stage *s, struct vg_bench_crowd *c,
     if (err < 0 || events == 0)
         return err;
     vg_bench_metric(r, "bytes_per_event", (double)(vg_bench_crowd_bytes(c) - p.bytes) / events);
+    vg_bench_metric(r, "tool_cpu_us_per_event", (double)p.meter.tool_ns / 1e3 / events);
     if (p.meter.has_server) {
         double us = (double)p.meter.server.cpu_ns / 1e3;
         vg_bench_metric(r, "server_cpu_us_per_event", us / events);

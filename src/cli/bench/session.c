@@ -12,7 +12,7 @@
 /* A namespace goes away: where controllers run it is theirs, and takes them a while; elsewhere it
  * is done here, unless the server does it at once. */
 #define GONE_LIMIT_NS (90 * VG_NS_PER_S)
-#define GONE_SOON_NS (3 * VG_NS_PER_S / 2)
+#define GONE_SOON_NS (300 * VG_NS_PER_MS) /* a server that sees to it itself */
 
 /* ---- one request ---- */
 

@@ -86,13 +86,13 @@ static int make(void *arg, uint64_t number, struct vg_bench_request *out)
     return r < 0 ? r : vg_bench_mark_patch(&out->body, number, vg_bench_now());
 }
 
-static void answered(void *arg, uint64_t number, int status)
+static void answered(void *arg, uint64_t number, int status, uint64_t at_ns)
 {
     struct vg_bench_stage *s = arg;
     if (status == 200 && vg_bench_bits_add(&s->written, number) < 0)
         s->failed = -ENOMEM;
     if (s->seen)
-        s->seen(s, number);
+        s->seen(s, at_ns);
 }
 
 static int on_progress(void *arg, uint64_t done)

@@ -53,18 +53,18 @@ static void on_data(struct vg_bench_reply *r, struct vg_slice bytes)
 static int ask(struct writers *w, struct client *c, uint64_t number);
 static bool may_begin(const struct writers *w, uint64_t now);
 
-static void count(struct writers *w, struct client *c, int status, uint64_t now)
+static void count(struct writers *w, struct client *c, int status, uint64_t at_ns)
 {
     if (status >= 200 && status < 300) {
         w->result->answers++;
-        vg_hist_add(&w->result->latency, now - c->sent_ns);
+        vg_hist_add(&w->result->latency, at_ns > c->sent_ns ? at_ns - c->sent_ns : 0);
     } else {
         w->result->refused++;
         if (!w->result->refusal[0])
             snprintf(w->result->refusal, sizeof w->result->refusal, "answered %d", status);
     }
     if (w->plan->answered)
-        w->plan->answered(w->plan->arg, c->number, status);
+        w->plan->answered(w->plan->arg, c->number, status, at_ns);
 }
 
 static void on_end(struct vg_bench_reply *r, int err)
@@ -82,7 +82,7 @@ static void on_end(struct vg_bench_reply *r, int err)
         c->again_ns = now + AGAIN_NS;
         return;
     }
-    count(w, c, r->status, now);
+    count(w, c, r->status, w->engine.arrived_ns);
     c->number = IDLE;
     w->busy--;
     if (w->plan->rate <= 0 && !w->plan->gate && may_begin(w, now))

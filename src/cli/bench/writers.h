@@ -29,8 +29,8 @@ struct vg_bench_writers_plan {
     int (*gate)(void *arg);
     /* Fill in request `number`, which is sent at once. Buffers are cleared before. */
     int (*make)(void *arg, uint64_t number, struct vg_bench_request *out);
-    /* NULL allowed. Called for each answer that is not 429. */
-    void (*answered)(void *arg, uint64_t number, int status);
+    /* NULL allowed. Called for each answer that is not 429, with the time when it came. */
+    void (*answered)(void *arg, uint64_t number, int status, uint64_t at_ns);
     /* Several times in a second; NULL allowed. Non-zero ends it early. */
     int (*progress)(void *arg, uint64_t done);
     void *arg;
