@@ -93,7 +93,8 @@ static void put_fanout(const struct plan *p, size_t watchers, bool is_tls, const
                               .bytes = p->event_bytes,
                               .batch = 1,
                               .writes = EVENTS_LEAST / sockets + 4,
-                              .is_tls = is_tls};
+                              .is_tls = is_tls,
+                              .reads_later = true};
     printf("%s{\"scenario\": \"fanout\", \"params\": {\"watchers\": %zu, \"sockets\": %zu, "
            "\"selector\": \"all\", \"media\": \"json\", \"http\": \"1.1\", \"gzip\": false, "
            "\"event_bytes\": %zu}, \"metrics\": {\"server_cpu_us_per_event\": %.4f}, "

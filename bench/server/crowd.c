@@ -26,10 +26,15 @@ struct crowd {
     size_t n, max;
     struct reader *readers;
     pthread_t thread;
-    _Atomic bool ends;
+    _Atomic bool ends, holds;
     _Atomic uint64_t bytes;
     _Atomic size_t closed;
 };
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 500 * 1000}, NULL);
+}
 
 static void take(struct crowd *c, struct reader *r)
 {
@@ -57,6 +62,10 @@ static void *read_all(void *arg)
     struct crowd *c = arg;
     struct epoll_event events[256];
     while (!atomic_load(&c->ends)) {
+        if (atomic_load(&c->holds)) {
+            nap();
+            continue;
+        }
         int n = epoll_wait(c->epoll, events, 256, 50);
         for (int i = 0; i < n; i++)
             take(c, events[i].data.ptr);
@@ -99,6 +108,11 @@ void crowd_add(struct crowd *c, int take_fd)
         bench_die("a socket cannot be watched: %s", strerror(errno));
 }
 
+void crowd_hold(struct crowd *c, bool holds)
+{
+    atomic_store(&c->holds, holds);
+}
+
 size_t crowd_size(const struct crowd *c)
 {
     return c->n;
@@ -112,11 +126,6 @@ uint64_t crowd_bytes(const struct crowd *c)
 size_t crowd_closed(const struct crowd *c)
 {
     return atomic_load(&c->closed);
-}
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 500 * 1000}, NULL);
 }
 
 bool crowd_await(const struct crowd *c, uint64_t bytes)

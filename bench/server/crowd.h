@@ -14,6 +14,8 @@ void crowd_free(struct crowd *c); /* closes the sockets */
 /* Taken. */
 void crowd_add(struct crowd *c, int take_fd);
 size_t crowd_size(const struct crowd *c);
+/* Reads nothing meanwhile. */
+void crowd_hold(struct crowd *c, bool holds);
 
 uint64_t crowd_bytes(const struct crowd *c); /* in all */
 size_t crowd_closed(const struct crowd *c);  /* ended by the other side */

@@ -12,6 +12,7 @@ struct floor_plan {
     size_t batch;  /* events in one write */
     size_t writes; /* to each socket */
     bool is_tls;
+    bool reads_later; /* the crowd waits until all is sent, as vigil bench does */
 };
 /* Nanoseconds per event and socket. */
 double floor_fanout_ns(const struct floor_plan *plan);
