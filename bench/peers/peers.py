@@ -26,43 +26,64 @@ import servers
 
 STEP_LIMIT_S = 400  # one call of vigil bench; only a broken server takes as long
 ROUNDS_MAX = 12
-IDLE_S = 3  # until a server that is ready has done what it does at its start
+IDLE_S = 3  # until an empty server that is ready has done what it does at its start
+SOON_S = 1  # the same, where its memory as such is not what is asked for
 
-# What is asked of each API server in a round: arguments of vigil bench. What has to do with memory comes to a server
-# that was started anew (FRESH). The store's last step leaves its objects, and the watchers come on top of them.
-FRESH = "fresh "
-NEAR = {
-    "small": "fill list page --objects 1000 --lists 5",
-    "store": FRESH + "fill list page --objects 10000 --selector all,node --media json,protobuf --gzip off,on --lists 3",
-    "objects": 10000,
-    "watch": [
-        FRESH + "idle --watchers 1000 --http 2",
-        FRESH + "idle --watchers 1000 --http 1.1",
-        "fanout --watchers 10 --events 600",
-        "fanout --watchers 100 --events 200",
-        "fanout --watchers 1000 --events 40",
-        "fanout --watchers 1000 --selector node --events 200",
-        "fanout --watchers 1000 --media protobuf --events 40",
-        "fanout --watchers 1000 --http 2 --events 40",
-        "churn --watchers 10 --seconds 3",
-        "latency --watchers 1000 --rate 10 --events 40",
-        "slow --watchers 100 --seconds 3",
-        "mixed --scale 0.04 --seconds 5",
-        "relist --watchers 100 --objects 1000",
-    ],
-}
-FAR = {
-    "store": "fill list --objects 100000 --lists 2",
-    "objects": 100000,
-    "watch": ["fanout --watchers 10000 --events 5"],
-}
-QUICK = {
-    "small": "fill list page --objects 100 --lists 2",
-    "store": "fill list --objects 200 --lists 2",
-    "objects": 200,
-    "watch": ["fanout --watchers 10,30 --events 20", "latency --watchers 10 --rate 50 --events 20",
-              "churn --watchers 10 --seconds 1", "relist --watchers 10 --objects 100"],
-}
+# What is asked of each API server in a round: arguments of vigil bench, in parts. Each part has a server, and an etcd,
+# that has held nothing before: `store` fills it and leaves the objects, `steps` come on top of them. A step that has
+# to do with memory comes to a server that was started anew (FRESH). Clients show a token, or where it is said
+# (CERTIFICATE) a certificate.
+FRESH, CERTIFICATE = "fresh ", "certificate "
+NEAR = [
+    {
+        "objects": 0,
+        "steps": [
+            "fill list page --objects 1000 --lists 3",
+            FRESH + "idle --watchers 1000 --http 2",
+            FRESH + "idle --watchers 1000 --http 1.1",
+            FRESH + CERTIFICATE + "idle --watchers 1000 --http 1.1",
+        ],
+    },
+    {
+        "store": "fill list page --objects 10000 --selector all,node --media json,protobuf --gzip off,on --lists 2",
+        "objects": 10000,
+        "steps": [
+            "fanout --watchers 10 --events 400",
+            "fanout --watchers 100 --events 150",
+            "fanout --watchers 1000 --events 40",
+            "fanout --watchers 1000 --selector node --events 200",
+            "fanout --watchers 1000 --media protobuf --events 40",
+            "fanout --watchers 1000 --http 2 --events 40",
+            "churn --watchers 10 --seconds 2",
+            "latency --watchers 1000 --rate 20 --events 60",
+            "slow --watchers 100 --seconds 2",
+            "mixed --scale 0.04 --seconds 4",
+            "relist --watchers 100 --objects 1000",
+        ],
+    },
+]
+FAR = [
+    {
+        "store": "fill list --objects 100000 --lists 2",
+        "objects": 100000,
+        "steps": ["fanout --watchers 10000 --events 5"],
+    },
+]
+QUICK = [
+    {
+        "objects": 0,
+        "steps": ["fill list page --objects 100 --lists 2", FRESH + "idle --watchers 20",
+                  FRESH + CERTIFICATE + "idle --watchers 20"],
+    },
+    {
+        "store": "fill list --objects 200 --lists 2",
+        "objects": 200,
+        "steps": ["fanout --watchers 10,30 --events 20", "latency --watchers 10 --rate 50 --events 20",
+                  "churn --watchers 10 --seconds 1", "relist --watchers 10 --objects 100"],
+    },
+]
+LATENCY_WATCHERS = 1000
+OBJECTS_NEAR, OBJECTS_FAR = NEAR[-1]["objects"], FAR[-1]["objects"]
 
 
 def say(text):
@@ -101,13 +122,13 @@ class Bench:
 
     # ---- one API server ----
 
-    def tool(self, server, words):
+    def tool(self, server, words, kubeconfig):
         """Results of one call of vigil bench, and the server's version."""
         words = words.split()
         out = server.path("result.json")
         with contextlib.suppress(FileNotFoundError):
             os.remove(out)
-        command = [self.args.vigil, "bench", *words, "--kubeconfig", server.kubeconfig, "--json", out, "--quiet",
+        command = [self.args.vigil, "bench", *words, "--kubeconfig", kubeconfig, "--json", out, "--quiet",
                    "--settle", "1"]
         if server.etcd:
             command += ["--etcd-port", str(server.etcd.port)]
@@ -127,62 +148,75 @@ class Bench:
 
     def step(self, server, words, results):
         began = time.monotonic()
+        kubeconfig = server.kubeconfig
         if words.startswith(FRESH):
             words = words[len(FRESH):]
-            self.timed_start(server, None, [])
-        found, version = self.tool(server, words)
+            self.start_anew(server)
+        if words.startswith(CERTIFICATE):
+            words = words[len(CERTIFICATE):]
+            kubeconfig = server.certificate_kubeconfig
+        found, version = self.tool(server, words, kubeconfig)
         results += found
         if self.args.verbose:
             failed = [r["error"] for r in found if r.get("error")]
             say(f"    {words}: {time.monotonic() - began:.1f} s {failed or ''}")
         return version
 
-    def timed_start(self, server, objects, results):
+    def start_anew(self, server, idle_s=SOON_S):
         server.kill()
         ms = server.start()
-        time.sleep(0 if self.args.quick else IDLE_S)
+        time.sleep(0 if self.args.quick else idle_s)
+        return ms
+
+    def timed_start(self, server, objects, results):
+        ms = self.start_anew(server, SOON_S if objects else IDLE_S)
         results.append({"scenario": "start", "params": {"objects": objects}, "error": None,
                         "metrics": {"ready_ms": ms, "server_anon_bytes": servers.anonymous_bytes(server.pids)}})
 
-    def steps(self, server, plan, results):
+    def part(self, server, part, results):
+        version = None
         server.start()  # the first start makes certificates, roles and the like
-        if "small" in plan:
-            self.timed_start(server, 0, results)
-            self.step(server, plan["small"], results)
-        version = self.step(server, plan["store"] + " --keep", results)
-        self.timed_start(server, plan["objects"], results)
-        for words in plan["watch"]:
-            self.step(server, words, results)
+        if "store" in part:
+            self.step(server, FRESH + part["store"] + " --keep", results)
+        self.timed_start(server, part["objects"], results)
+        for words in part["steps"]:
+            version = self.step(server, words, results) or version
         return version
 
-    def plan(self, is_far):
+    def parts(self, is_far):
         return QUICK if self.args.quick else FAR if is_far else NEAR
 
     def far_seconds(self, name):
         """How long the far end's objects take to make, by what was measured near."""
         rates = [r["metrics"]["creates_per_s"] for run in self.runs if run["peer"] == name for r in run["results"]
-                 if r["scenario"] == "fill" and r.get("metrics") and r["params"]["objects"] == NEAR["objects"]]
-        return FAR["objects"] / rates[-1] if rates else 0
+                 if r["scenario"] == "fill" and r.get("metrics") and r["params"]["objects"] == OBJECTS_NEAR]
+        return OBJECTS_FAR / rates[-1] if rates else 0
 
-    def server_round(self, name, make, round_number, is_far):
-        results, version, etcd, server = [], None, None, None
-        began = time.monotonic()
-        if is_far and self.far_seconds(name) > min(STEP_LIMIT_S, self.left() / 2):
-            say(f"  {name}: {FAR['objects']} objects would take {self.far_seconds(name):.0f} s: left out")
-            return []
+    def part_of_round(self, name, make, part, results):
+        etcd, server = None, None
         try:
             etcd = servers.Etcd(self.args.etcd, self.dir) if name.endswith("etcd") else None
             server = make(etcd)
-            version = self.steps(server, self.plan(is_far), results)
+            return self.part(server, part, results)
         except (RuntimeError, OSError, subprocess.SubprocessError) as e:
             results.append(failure("start", e))
+            return None
         finally:
             for it in (server, etcd):
                 if it:
                     it.stop()
+
+    def server_round(self, name, make, round_number, is_far):
+        results, version = [], None
+        began = time.monotonic()
+        if is_far and self.far_seconds(name) > min(STEP_LIMIT_S, self.left() / 2):
+            say(f"  {name}: {OBJECTS_FAR} objects would take {self.far_seconds(name):.0f} s: left out")
+            return []
+        for part in self.parts(is_far):
+            version = self.part_of_round(name, make, part, results) or version
         if name != bars.KUBE:
             version = self.vigil_version
-        if etcd:
+        if name.endswith("etcd"):
             version = f"{version or '-'}, etcd {self.etcd_version}"
         self.add(name, version or "-", round_number, results)
         self.save()  # whatever ends the rest
@@ -213,7 +247,16 @@ class Bench:
             say("  the floors could not be measured")
             return
         for peer in json.loads(done.stdout):
-            self.add(peer["name"], peer["version"], round_number, peer["results"], floor=True)
+            self.add(peer["name"], peer["version"], round_number, peer["results"] + self.soonest(peer["results"]),
+                     floor=True)
+
+    def soonest(self, results):
+        """How soon the last of the watchers, and half of them, can have an event that a loop on each core sends."""
+        cores = self.machine.get("cores", 1)
+        return [{"scenario": "latency", "params": {"watchers": r["params"]["watchers"]}, "error": None,
+                 "metrics": {"after_ack_p50_ms": ms / 2, "after_ack_p99_ms": ms * 0.99}}
+                for r in results if r["scenario"] == "fanout" and r["params"]["watchers"] == LATENCY_WATCHERS
+                for ms in [r["metrics"]["server_cpu_us_per_event"] * r["params"]["watchers"] / cores / 1e3]]
 
     # ---- rounds ----
 

@@ -1,6 +1,7 @@
 """servers.py - the API servers that are measured: each is started with its defaults on loopback, with TLS, in a
 directory of its own, and ended with all that belongs to it."""
 
+import functools
 import http.client
 import os
 import shutil
@@ -101,20 +102,52 @@ def last_line(path):
         return str(e)
 
 
-class Server:
-    """One API server. Its process may be replaced by the tool's restarts: `pid` is in a file."""
+def openssl(*words):
+    subprocess.run(["openssl", *words], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
 
-    def __init__(self, parent, etcd):
+
+def make_clients_certificates(folder):
+    """clients.crt, whose owner may sign clients, and admin.crt with admin.key: one of them."""
+    at = functools.partial(os.path.join, folder)
+    new = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    openssl(*new, "-keyout", at("clients.key"), "-out", at("clients.crt"), "-subj", "/CN=clients")
+    openssl(*new, "-keyout", at("admin.key"), "-out", at("admin.crt"), "-subj", "/O=system:masters/CN=admin",
+            "-CA", at("clients.crt"), "-CAkey", at("clients.key"), "-addext", "extendedKeyUsage=clientAuth",
+            "-addext", "basicConstraints=critical,CA:FALSE")
+
+
+class Server:
+    """One API server. Its process may be replaced by the tool's restarts: `pid` is in a file. It knows one client, who
+    shows a token (kubeconfig) or a certificate (certificate_kubeconfig)."""
+
+    def __init__(self, parent, etcd, authority):
         self.dir = tempfile.mkdtemp(prefix="server.", dir=parent)
         self.etcd = etcd
         self.port = free_port()
-        self.headers = {}
+        self.headers = {"Authorization": "Bearer sesame"}
+        open(self.path("tokens.csv"), "w").write('sesame,admin,1,"system:masters"\n')
+        make_clients_certificates(self.dir)
+        self.logins = ["--token-auth-file", self.path("tokens.csv"), "--client-ca-file", self.path("clients.crt")]
+        self.kubeconfig = self.write_kubeconfig("kubeconfig", authority, "token: sesame")
+        self.certificate_kubeconfig = self.write_kubeconfig(
+            "certificate_kubeconfig", authority,
+            f'client-certificate: "{self.path("admin.crt")}", client-key: "{self.path("admin.key")}"')
         self.context = ssl.create_default_context()
         self.context.check_hostname = False
         self.context.verify_mode = ssl.CERT_NONE
 
     def path(self, name):
         return os.path.join(self.dir, name)
+
+    def write_kubeconfig(self, name, authority, user):
+        open(self.path(name), "w").write(
+            "apiVersion: v1\nkind: Config\ncurrent-context: peer\n"
+            f'clusters: [{{name: peer, cluster: {{server: "https://127.0.0.1:{self.port}", '
+            f'certificate-authority: "{self.path(authority)}"}}}}]\n'
+            f"users: [{{name: admin, user: {{{user}}}}}]\n"
+            "contexts: [{name: peer, context: {cluster: peer, user: admin}}]\n")
+        return self.path(name)
 
     @property
     def pid(self):
@@ -167,39 +200,30 @@ class Server:
 
 class Vigild(Server):
     def __init__(self, binary, parent, etcd=None):
-        super().__init__(parent, etcd)
+        super().__init__(parent, etcd, "data/pki/ca.crt")
         self.binary = binary
-        self.kubeconfig = self.path("data/admin.kubeconfig")
 
     def command(self):
         store = ["--etcd-servers", self.etcd.url] if self.etcd else []
-        return [self.binary, "--data-dir", self.path("data"), "--secure-port", str(self.port), *store]
+        return [self.binary, "--data-dir", self.path("data"), "--secure-port", str(self.port), *self.logins,
+                *store]
 
 
 class Kube(Server):
     """Without a controller manager no pod would get a service account: that plugin is off."""
 
     def __init__(self, binary, parent, etcd):
-        super().__init__(parent, etcd)
+        super().__init__(parent, etcd, "tls.crt")
         self.binary = binary
-        self.kubeconfig = self.path("kubeconfig")
-        self.headers = {"Authorization": "Bearer sesame"}
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path("tls.key"),
-                        "-out", self.path("tls.crt"), "-days", "2", "-subj", "/CN=kube-apiserver", "-addext",
-                        "subjectAltName=IP:127.0.0.1,DNS:localhost"], check=True, stderr=subprocess.DEVNULL)
-        open(self.path("tokens.csv"), "w").write('sesame,admin,1,"system:masters"\n')
-        open(self.kubeconfig, "w").write(
-            "apiVersion: v1\nkind: Config\ncurrent-context: peer\n"
-            f'clusters: [{{name: peer, cluster: {{server: "https://127.0.0.1:{self.port}", '
-            f'certificate-authority: "{self.path("tls.crt")}"}}}}]\n'
-            "users: [{name: admin, user: {token: sesame}}]\n"
-            "contexts: [{name: peer, context: {cluster: peer, user: admin}}]\n")
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path("tls.key"), "-out",
+                self.path("tls.crt"), "-days", "2", "-subj", "/CN=kube-apiserver", "-addext",
+                "subjectAltName=IP:127.0.0.1,DNS:localhost")
 
     def command(self):
         key = self.path("tls.key")
         return [self.binary, "--etcd-servers", self.etcd.url, "--bind-address", "127.0.0.1", "--secure-port",
                 str(self.port), "--tls-cert-file", self.path("tls.crt"), "--tls-private-key-file", key,
-                "--token-auth-file", self.path("tokens.csv"), "--authorization-mode", "RBAC",
+                *self.logins, "--authorization-mode", "RBAC",
                 "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", key,
                 "--service-account-signing-key-file", key, "--service-cluster-ip-range", "10.0.0.0/24",
                 "--disable-admission-plugins", "ServiceAccount"]

@@ -168,6 +168,11 @@ int vg_bench_idle(struct vg_bench *b, const struct vg_bench_case *k, struct vg_b
     struct vg_bench_crowd *warm = NULL, *c = NULL;
     struct vg_bench_usage before = {0}, after = {0};
     struct vg_bench_meter m;
+    /* A server may keep the certificate of each connection. */
+    vg_bench_param_text(r, "login",
+                        b->target.shows_certificate ? "certificate"
+                        : b->target.authorization.n ? "token"
+                                                    : "none");
     int err = vg_bench_stage_open(&first, b, k, VG_MIN(k->watchers, 200u), 0, &warm);
     if (err == 0)
         vg_bench_settle(b);

@@ -138,6 +138,7 @@ static int make_context(struct vg_bench_target *t, bool is_h2, const struct vg_c
     t->tls[is_h2] = ctx;
     if (creds->ca.n ? !trust(ctx, &creds->ca) : SSL_CTX_set_default_verify_paths(ctx) != 1)
         return tls_fail(status, "the certificate authority");
+    t->shows_certificate = creds->cert.n > 0;
     if (creds->cert.n && !show(ctx, &creds->cert, &creds->key))
         return tls_fail(status, "the client certificate");
     ERR_clear_error();

@@ -27,6 +27,7 @@ struct vg_bench_target {
     char prefix[VG_BENCH_HOST_MAX];         /* a path before every path; "" mostly */
     uint16_t port;
     bool is_tls, is_loopback;
+    bool shows_certificate; /* of the client */
     struct sockaddr_storage address;
     socklen_t address_n;
     struct vg_buf authorization; /* the field's value with a 0 byte, or empty */
