@@ -117,7 +117,7 @@ class Bench:
                 "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "machine": self.machine,
                 "peers": sorted(self.peers.values(), key=lambda p: order.index(p["name"])),
-                "bars": bars.BARS,
+                "bars": bars.rows(self.runs),
                 "runs": self.runs}
 
     # ---- one API server ----
@@ -247,8 +247,8 @@ class Bench:
             say("  the floors could not be measured")
             return
         for peer in json.loads(done.stdout):
-            self.add(peer["name"], peer["version"], round_number, peer["results"] + self.soonest(peer["results"]),
-                     floor=True)
+            more = self.soonest(peer["results"]) if peer["name"] == bars.FLOOR else []
+            self.add(peer["name"], peer["version"], round_number, peer["results"] + more, floor=True)
 
     def soonest(self, results):
         """How soon the last of the watchers, and half of them, can have an event that a loop on each core sends."""

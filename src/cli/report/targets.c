@@ -33,6 +33,15 @@ static unsigned peer_named(const struct vg_report *r, struct vg_slice name)
     return i;
 }
 
+/* The first floor: the one that does the same, TLS included. */
+static unsigned floor_of(const struct vg_report *r)
+{
+    unsigned i = 0;
+    while (i < r->peers_n && !r->peers[i].is_floor)
+        i++;
+    return i;
+}
+
 static bool read_target(const struct vg_report *r, const struct vg_json *v, struct target *ret)
 {
     const struct vg_json *most = vg_json_get_str(v, "at_most");
@@ -42,8 +51,9 @@ static bool read_target(const struct vg_report *r, const struct vg_json *v, stru
     word(v, "where", ret->where);
     word(v, "metric", ret->metric);
     ret->peer = peer_named(r, vg_json_text(vg_json_get_str(v, "peer")));
-    ret->against = peer_named(r, vg_json_text(vg_json_get_str(v, "against")));
-    return ret->peer < r->peers_n &&
+    struct vg_slice against = vg_json_text(vg_json_get_str(v, "against"));
+    ret->against = peer_named(r, against);
+    return ret->peer < r->peers_n && (against.n == 0 || ret->against < r->peers_n) &&
            vg_json_to_double(most ? most : vg_json_get_str(v, "at_least"), &ret->bar) == 0;
 }
 
@@ -70,6 +80,28 @@ static void verdict_cell(struct vg_page *p, const struct target *t, const struct
     vg_page_cell_str(p, text);
 }
 
+/* What the bar is held against: a peer's figure, or its ratio to another's. */
+static void measured(const struct vg_report *r, const struct target *t, unsigned peer,
+                     struct vg_spread *ret)
+{
+    struct vg_query q = {t->scenario, t->where, t->metric, NULL, 0};
+    *ret = (struct vg_spread){0};
+    if (peer < r->peers_n && t->against < r->peers_n)
+        vg_query_ratio(r, &q, peer, t->against, ret);
+    else if (peer < r->peers_n)
+        vg_query_spread(r, &q, peer, ret);
+}
+
+/* Where even a bare loop is above a bar, a reader should see it. */
+static void floor_cell(struct vg_page *p, const struct target *t, enum vg_unit unit)
+{
+    unsigned floor = floor_of(p->report);
+    char text[VG_SPREAD_SIZE];
+    struct vg_spread s;
+    measured(p->report, t, floor, &s);
+    vg_page_cell_str(p, s.n > 0 && t->against != floor ? vg_spread_text(text, unit, &s) : "");
+}
+
 static void target_row(struct vg_page *p, const struct vg_json *v)
 {
     const struct vg_report *r = p->report;
@@ -79,13 +111,9 @@ static void target_row(struct vg_page *p, const struct vg_json *v)
     double scale;
     if (!read_target(r, v, &t))
         return;
-    struct vg_query q = {t.scenario, t.where, t.metric, NULL, 0};
     enum vg_unit unit = vg_unit_of(vg_slice_str(t.metric), &scale);
     bool is_ratio = t.against < r->peers_n;
-    if (is_ratio)
-        vg_query_ratio(r, &q, t.peer, t.against, &s);
-    else
-        vg_query_spread(r, &q, t.peer, &s);
+    measured(r, &t, t.peer, &s);
     unit = is_ratio ? VG_UNIT_TIMES : unit;
     t.bar *= is_ratio ? 1 : scale;
     snprintf(bar, sizeof bar, "%s %s", t.is_most ? "at most" : "at least",
@@ -93,6 +121,7 @@ static void target_row(struct vg_page *p, const struct vg_json *v)
     vg_page_cell(p, t.what);
     vg_page_cell_str(p, bar);
     vg_page_cell_str(p, vg_spread_text(text, unit, &s));
+    floor_cell(p, &t, unit);
     verdict_cell(p, &t, &s);
     vg_page_row_end(p);
 }
@@ -107,6 +136,7 @@ void vg_page_targets(struct vg_page *p)
     vg_page_cell_str(p, "what");
     vg_page_cell_str(p, "bar");
     vg_page_cell_str(p, "measured");
+    vg_page_cell_str(p, "the floor");
     vg_page_cell_str(p, "");
     vg_page_row_end(p);
     for (size_t i = 0; i < bars->n; i++)
@@ -147,15 +177,6 @@ static void ratio_cell(struct vg_page *p, const struct vg_query *q, unsigned pee
     struct vg_spread s;
     vg_query_ratio(p->report, q, peer, against, &s);
     vg_page_cell_str(p, s.n > 0 ? vg_spread_text(text, VG_UNIT_TIMES, &s) : "");
-}
-
-/* The first floor: the one that does the same, TLS included. */
-static unsigned floor_of(const struct vg_report *r)
-{
-    unsigned i = 0;
-    while (i < r->peers_n && !r->peers[i].is_floor)
-        i++;
-    return i;
 }
 
 static void summary_row(struct vg_page *p, const struct vg_chart_point *at)
