@@ -105,6 +105,10 @@ static void subtitle(const struct vg_chart_data *d, struct vg_out *o)
                   d->chart->is_less_better ? "less is better" : "more is better");
     if (rounds > 1)
         vg_out_printf(o, "; median and range of %u rounds", rounds);
+    if (is_lines(d))
+        vg_out_put(o, "; both axes in powers of ten");
+    else if (d->n > 1)
+        vg_out_put(o, "; each group has its own scale");
     if (!is_lines(d) && d->report->peers_n > 1) {
         vg_out_put(o, "; in grey: multiples of ");
         vg_out_xml(o, d->report->peers[vg_report_first(d->report)].name);
