@@ -3,8 +3,8 @@
 hits all alike; writes one file that `vigil bench report` makes tables, charts and pages from.
 
 A round starts each API server afresh, times that, runs `vigil bench` on it and ends it; then come etcd's bare watch
-and the bare loops that send the same bytes. Rounds are made while there is time for another: --seconds. Every other
-round also has the far ends of the growth curves (100,000 objects, 10,000 watchers). What fails is in the file as a
+and the bare loops that send the same bytes. Rounds are made while there is time for another: --seconds. The second
+one has the far ends of the growth curves (100,000 objects, 10,000 watchers), and so has every third from there. What fails is in the file as a
 failure, what is missing on this machine is said and left out.
 """
 
