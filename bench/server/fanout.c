@@ -82,8 +82,11 @@ static void fan_out(const struct bench *b, const struct server *s, enum carrier 
     for (size_t i = 0; i < b->rounds; i++) {
         size_t frame;
         ours[i] = fan_out_ns(s, crowd, events, &frame) / 1e3;
-        floors[i] = floor_fanout_ns(&(struct floor_plan){WATCHERS, frame, 1, events / 2,
-                                                         carrier_is_tls(carrier)}) /
+        floors[i] = floor_fanout_ns(&(struct floor_plan){.sockets = WATCHERS,
+                                                         .bytes = frame,
+                                                         .batch = 1,
+                                                         .writes = events / 2,
+                                                         .is_tls = carrier_is_tls(carrier)}) /
                     1e3;
         ratio[i] = ours[i] / floors[i];
     }
