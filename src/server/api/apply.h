@@ -4,6 +4,11 @@
 
 #include "write.h"
 
+struct vg_apply;
+
 void vg_api_apply(struct vg_api_call *call);
+
+/* FAIL with a 409 that names the conflicts of x, one at least. */
+enum vg_verdict vg_apply_refuse(struct vg_change *c, const struct vg_apply *x);
 
 #endif
