@@ -8,6 +8,8 @@
 #include <emmintrin.h>
 #endif
 
+#include <stdint.h>
+
 #include "base/slice.h"
 
 /* May this byte stand in a string as it is, without a further look? Not the quote, the backslash,
@@ -20,6 +22,29 @@ static inline bool vg_json_is_plain(unsigned char c)
 static inline bool vg_json_is_space(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* n bytes of both are the same. Keys are short: up to 16 bytes are compared by two words that may
+ * overlap, which takes less than a call of memcmp. */
+static inline bool vg_json_same_bytes(const char *a, const char *b, size_t n)
+{
+    if (n >= 8 && n <= 16) {
+        uint64_t x[2], y[2];
+        memcpy(&x[0], a, 8);
+        memcpy(&y[0], b, 8);
+        memcpy(&x[1], a + n - 8, 8);
+        memcpy(&y[1], b + n - 8, 8);
+        return ((x[0] ^ y[0]) | (x[1] ^ y[1])) == 0;
+    }
+    if (n >= 4 && n < 8) {
+        uint32_t x[2], y[2];
+        memcpy(&x[0], a, 4);
+        memcpy(&y[0], b, 4);
+        memcpy(&x[1], a + n - 4, 4);
+        memcpy(&y[1], b + n - 4, 4);
+        return ((x[0] ^ y[0]) | (x[1] ^ y[1])) == 0;
+    }
+    return n == 0 || (a[0] == b[0] && memcmp(a, b, n) == 0);
 }
 
 #if defined(__SSE2__)

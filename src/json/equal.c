@@ -9,6 +9,7 @@
 #include "equal.h"
 
 #include "base/alloc.h"
+#include "bytes.h"
 #include "lookup.h"
 #include "tree_edit.h"
 
@@ -121,29 +122,59 @@ struct frame {
     struct vg_json_lookup in_b;
 };
 
+/* Most trees are not deeper: these are compared without an allocation. */
+#define FIRST_FRAMES 10u
+
 struct comparison {
-    struct frame *frames;
-    uint32_t n, cap;
+    struct frame first[FIRST_FRAMES];
+    struct frame *more; /* those above */
+    uint32_t n, cap;    /* frames in all; room in more */
 };
 
-static void comparison_done(struct comparison *c)
+static struct frame *innermost(struct comparison *c)
 {
-    while (c->n > 0)
-        vg_json_lookup_done(&c->frames[--c->n].in_b);
-    vg_free(c->frames);
+    return c->n <= FIRST_FRAMES ? &c->first[c->n - 1] : &c->more[c->n - 1 - FIRST_FRAMES];
+}
+
+static void pop(struct comparison *c)
+{
+    struct frame *f = innermost(c);
+    if (f->in_b.sorted)
+        vg_json_lookup_done(&f->in_b);
+    c->n--;
 }
 
 static int push(struct comparison *c, const struct vg_json *a, const struct vg_json *b)
 {
-    void *frames = c->frames;
-    int r = vg_json_stack_room(&frames, &c->cap, c->n, sizeof *c->frames);
-    c->frames = frames;
-    if (r < 0)
-        return r;
-    struct frame *f = &c->frames[c->n++];
+    if (c->n >= VG_JSON_DEPTH_MAX)
+        return VIGIL_E_JSON_DEPTH;
+    if (c->n >= FIRST_FRAMES) {
+        void *more = c->more;
+        int r = vg_json_stack_room(&more, &c->cap, c->n - FIRST_FRAMES, sizeof *c->more);
+        c->more = more;
+        if (r < 0)
+            return r;
+    }
+    c->n++;
+    struct frame *f = innermost(c);
     *f = (struct frame){.a = a, .b = b};
     vg_json_lookup_init(&f->in_b, b);
     return 1;
+}
+
+/* Of one type that has no children. */
+static bool is_leaf_equal(const struct vg_json *a, const struct vg_json *b)
+{
+    switch ((enum vg_json_type)a->type) {
+    case VG_JSON_BOOL:
+        return (a->flags & VG_JSON_TRUE) == (b->flags & VG_JSON_TRUE);
+    case VG_JSON_NUMBER:
+        return vg_json_number_equal(vg_json_text(a), vg_json_text(b));
+    case VG_JSON_STRING:
+        return a->n == b->n && vg_json_same_bytes(a->text, b->text, a->n);
+    default:
+        return true;
+    }
 }
 
 /* 1: equal so far, containers are pushed to be compared later; 0: different. */
@@ -153,49 +184,45 @@ static int compare(struct comparison *c, const struct vg_json *a, const struct v
         return 1;
     if (!a || !b || a->type != b->type)
         return 0;
-    switch ((enum vg_json_type)a->type) {
-    case VG_JSON_NULL:
+    if (a->type < VG_JSON_ARRAY)
+        return is_leaf_equal(a, b);
+    if (a->n != b->n)
+        return 0;
+    if (a->items == b->items) /* copies of one node share their children */
         return 1;
-    case VG_JSON_BOOL:
-        return (a->flags & VG_JSON_TRUE) == (b->flags & VG_JSON_TRUE);
-    case VG_JSON_NUMBER:
-        return vg_json_number_equal(vg_json_text(a), vg_json_text(b));
-    case VG_JSON_STRING:
-        return vg_slice_eq(vg_json_text(a), vg_json_text(b));
-    case VG_JSON_ARRAY:
-    case VG_JSON_OBJECT:
-        if (a->n != b->n)
-            return 0;
-        if (a->items == b->items) /* copies of one node share their children */
-            return 1;
-        return a->n == 0 ? 1 : push(c, a, b);
-    }
-    return 0;
+    return a->n == 0 ? 1 : push(c, a, b);
 }
 
-/* Compare the next child of the innermost pair. */
-static int step(struct comparison *c)
+/* Compare the next child of the innermost pair; a member is mostly where it is in the other. */
+static int step(struct comparison *c, struct frame *f)
 {
-    struct frame *f = &c->frames[c->n - 1];
     uint32_t i = f->next++;
-    if (i == f->a->n) {
-        vg_json_lookup_done(&f->in_b);
-        c->n--;
-        return 1;
-    }
     if (f->a->type == VG_JSON_ARRAY)
         return compare(c, &f->a->items[i], &f->b->items[i]);
-    const struct vg_json_member *m;
-    int r = vg_json_lookup_find(&f->in_b, vg_json_key(&f->a->members[i]), i, &m);
-    return r <= 0 ? r : compare(c, &f->a->members[i].value, &m->value);
+    const struct vg_json_member *m = &f->a->members[i], *other = &f->b->members[i];
+    if (m->key_n != other->key_n || !vg_json_same_bytes(m->key, other->key, m->key_n)) {
+        int r = vg_json_lookup_find(&f->in_b, vg_json_key(m), i, &other);
+        if (r <= 0)
+            return r;
+    }
+    return compare(c, &m->value, &other->value);
 }
 
 int vg_json_equal(const struct vg_json *a, const struct vg_json *b)
 {
-    struct comparison c = {0};
+    struct comparison c;
+    c.n = c.cap = 0;
+    c.more = NULL;
     int r = compare(&c, a, b);
-    while (r > 0 && c.n > 0)
-        r = step(&c);
-    comparison_done(&c);
+    while (r > 0 && c.n > 0) {
+        struct frame *f = innermost(&c);
+        if (f->next < f->a->n)
+            r = step(&c, f);
+        else
+            pop(&c);
+    }
+    while (c.n > 0)
+        pop(&c);
+    vg_free(c.more);
     return r;
 }

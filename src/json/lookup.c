@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "bytes.h"
 
 /* Objects up to 16 members are scanned always: a scan is as cheap as a binary search there. */
 #define SCAN_MEMBERS_MAX 16u
@@ -56,7 +57,8 @@ int vg_json_lookup_find(struct vg_json_lookup *l, struct vg_slice key, uint32_t 
     const struct vg_json_member *m = NULL;
     if (!l->obj)
         return 0;
-    if (hint < l->obj->n && vg_slice_eq(vg_json_key(&l->obj->members[hint]), key)) {
+    if (hint < l->obj->n && l->obj->members[hint].key_n == key.n &&
+        vg_json_same_bytes(l->obj->members[hint].key, key.p, key.n)) {
         *ret = &l->obj->members[hint];
         return 1;
     }

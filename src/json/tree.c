@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "bytes.h"
 #include "json.h"
 
 const char *vg_json_type_name(enum vg_json_type type)
@@ -15,7 +16,6 @@ const char *vg_json_type_name(enum vg_json_type type)
     return (size_t)type < VG_ARRAY_LEN(names) ? names[type] : "unknown";
 }
 
-/* Lengths, first and last bytes tell most keys apart; a call is made for the right one alone. */
 struct vg_json_member *vg_json_member(const struct vg_json *obj, struct vg_slice key)
 {
     if (!vg_json_is(obj, VG_JSON_OBJECT))
@@ -24,8 +24,7 @@ struct vg_json_member *vg_json_member(const struct vg_json *obj, struct vg_slice
         struct vg_json_member *m = &obj->members[i];
         if (m->key_n != key.n)
             continue;
-        if (key.n == 0 || (m->key[0] == key.p[0] && m->key[key.n - 1] == key.p[key.n - 1] &&
-                           memcmp(m->key, key.p, key.n) == 0))
+        if (vg_json_same_bytes(m->key, key.p, key.n))
             return m;
     }
     return NULL;
