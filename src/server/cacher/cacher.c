@@ -35,9 +35,13 @@ static struct vg_tree_key trigger_key(const struct vg_rec *rec, void *arg)
 
 /* ---- kinds ---- */
 
+/* Thread: any. Which kind it was is said before the mail, or before the one that is on its way:
+ * that takes the word back before it looks. */
 static void wake_reclaim(void *arg)
 {
-    struct vg_cacher *c = arg;
+    struct vg_watch_cache *wc = arg;
+    struct vg_cacher *c = wc->c;
+    atomic_store(&wc->has_dead, true);
     if (c->is_dead || atomic_exchange(&c->reclaim_posted, true))
         return;
     atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed); /* the mail's */
@@ -84,7 +88,7 @@ static int init_kind(struct vg_watch_cache *wc, struct vg_cacher *c, size_t inde
         .bytes_max = o->bytes_max,
         .window_ms = (int64_t)o->window_ms,
     };
-    struct vg_tree_opts t = {.wake = wake_reclaim, .wake_arg = c};
+    struct vg_tree_opts t = {.wake = wake_reclaim, .wake_arg = wc};
     int r = vg_history_init(&wc->history, &limits, 0);
     if (r == 0)
         r = init_bookmark(wc);

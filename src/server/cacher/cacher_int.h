@@ -28,6 +28,7 @@ struct vg_watch_cache {
     _Atomic uint64_t digests, digest_failures;
     _Atomic uint64_t object_bytes;     /* of the values in the tree; the feed writes it */
     _Atomic uint64_t objects, changed; /* of the root: count and revision; the feed writes them */
+    _Atomic bool has_dead;             /* roots that nobody holds wait for the feed */
     struct vg_mutex mu;                /* rank CACHE: all below; the feed alone changes them */
     struct vg_history history;
     uint64_t published; /* changes below this sequence may be read */

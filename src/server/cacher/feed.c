@@ -372,16 +372,26 @@ static void begin(struct vg_cacher *c)
 
 /* ---- upkeep ---- */
 
+/* True: something is left. */
+static bool reclaim_kind(struct vg_watch_cache *wc)
+{
+    (void)atomic_exchange(&wc->has_dead, false);
+    bool more = vg_tree_reclaim(wc->tree, RECLAIM_STEPS);
+    if (wc->by_trigger)
+        more |= vg_tree_reclaim(wc->by_trigger, RECLAIM_STEPS);
+    if (more)
+        atomic_store(&wc->has_dead, true);
+    return more;
+}
+
 static void on_reclaim(struct vg_mail *mail)
 {
     struct vg_cacher *c = VG_CONTAINER_OF(mail, struct vg_cacher, reclaim_mail);
     atomic_store(&c->reclaim_posted, false);
     bool more = false;
-    for (size_t i = 0; i < c->n_kinds; i++) {
-        more |= vg_tree_reclaim(c->kinds[i].tree, RECLAIM_STEPS);
-        if (c->kinds[i].by_trigger)
-            more |= vg_tree_reclaim(c->kinds[i].by_trigger, RECLAIM_STEPS);
-    }
+    for (size_t i = 0; i < c->n_kinds; i++)
+        if (atomic_load(&c->kinds[i].has_dead))
+            more |= reclaim_kind(&c->kinds[i]);
     if (more && !c->is_closing && !atomic_exchange(&c->reclaim_posted, true))
         vg_loop_post(c->feed, &c->reclaim_mail); /* keeps the mail's reference */
     else
