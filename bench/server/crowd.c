@@ -23,6 +23,7 @@ struct reader {
 struct crowd {
     char unused[1]; /* what comes is dropped by the kernel and never written here */
     int epoll;
+    _Atomic unsigned lull_ms;
     size_t n, max;
     struct reader *readers;
     pthread_t thread;
@@ -36,10 +37,43 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 500 * 1000}, NULL);
 }
 
+/* When the kernel had them, on our clock; a kernel that does not tell: now. */
+static uint64_t arrival_ns(struct msghdr *m)
+{
+    struct timespec at, wall;
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h))
+        if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_TIMESTAMPNS) {
+            memcpy(&at, CMSG_DATA(h), sizeof at);
+            clock_gettime(CLOCK_REALTIME, &wall);
+            int64_t ago =
+                (int64_t)(wall.tv_sec - at.tv_sec) * 1000000000 + wall.tv_nsec - at.tv_nsec;
+            return bench_now_ns() - (uint64_t)ago;
+        }
+    return bench_now_ns();
+}
+
+static ssize_t drop_bytes(struct crowd *c, struct reader *r)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(struct timespec))];
+    } control;
+    struct iovec v = {c->unused, TAKE_BYTES};
+    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+    if (c->lull_ms) {
+        m.msg_control = control.bytes;
+        m.msg_controllen = sizeof control.bytes;
+    }
+    ssize_t n = recvmsg(r->fd, &m, MSG_TRUNC | MSG_DONTWAIT);
+    if (n > 0 && atomic_load(&r->first_ns) == 0)
+        atomic_store(&r->first_ns, arrival_ns(&m));
+    return n;
+}
+
 static void take(struct crowd *c, struct reader *r)
 {
     for (;;) {
-        ssize_t n = recv(r->fd, c->unused, TAKE_BYTES, MSG_TRUNC | MSG_DONTWAIT);
+        ssize_t n = drop_bytes(c, r);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -49,8 +83,6 @@ static void take(struct crowd *c, struct reader *r)
             atomic_fetch_add(&c->closed, 1);
             return;
         }
-        if (atomic_load(&r->first_ns) == 0)
-            atomic_store(&r->first_ns, bench_now_ns());
         atomic_fetch_add(&c->bytes, (uint64_t)n);
         if ((size_t)n < TAKE_BYTES)
             return;
@@ -111,6 +143,15 @@ void crowd_add(struct crowd *c, int take_fd)
 void crowd_hold(struct crowd *c, bool holds)
 {
     atomic_store(&c->holds, holds);
+}
+
+void crowd_read_late(struct crowd *c, unsigned lull_ms)
+{
+    int one = 1;
+    for (size_t i = 0; i < c->n; i++)
+        if (setsockopt(c->readers[i].fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one) < 0)
+            bench_die("no times of arrival: %s", strerror(errno));
+    atomic_store(&c->lull_ms, lull_ms);
 }
 
 size_t crowd_size(const struct crowd *c)

@@ -201,6 +201,7 @@ void floor_latency_ms(const struct floor_plan *plan, double *ret_p50, double *re
     if (pthread_barrier_init(&begin, NULL, FLOOR_THREADS + 1) != 0)
         bench_die("no barrier");
     struct share share = {plan, make_senders(crowd, plan->sockets, plan->is_tls), bytes, 0, &begin};
+    crowd_read_late(crowd, LULL_MS);
     time_shares(plan, crowd, &share, h);
     *ret_p50 = bench_hist_us(h, 0.5) / 1e3;
     *ret_p99 = bench_hist_us(h, 0.99) / 1e3;

@@ -31,6 +31,7 @@ void latency_measure(const struct bench *b, const struct server *s, enum carrier
 {
     enum { ANSWER, AFTER_ANSWER, AFTER_BEGIN, N };
     struct crowd *crowd = crowd_of_watches(s, carrier, WATCH, WATCHERS, 10);
+    crowd_read_late(crowd, LULL_MS);
     struct vg_hist *h = bench_alloc(N, sizeof *h);
     struct client c;
     struct vg_buf scratch;
@@ -80,7 +81,8 @@ static void row_of(const struct bench *b, const struct server *s, enum carrier c
 void rows_latency(const struct bench *b, const struct server *s)
 {
     struct latency floor;
-    struct floor_plan plan = {WATCHERS, EVENT_BYTES, 1, events(b), true};
+    struct floor_plan plan = {
+        .sockets = WATCHERS, .bytes = EVENT_BYTES, .batch = 1, .writes = events(b), .is_tls = true};
     floor_latency_ms(&plan, &floor.p50, &floor.p99);
     row_of(b, s, H1_TLS, &floor);
     row_of(b, s, H2_TLS, &floor);

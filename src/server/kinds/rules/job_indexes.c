@@ -91,7 +91,7 @@ static bool read_interval(struct vg_check *c, struct vg_slice text, int64_t comp
 bool vg_job_indexes(struct vg_check *c, struct vg_slice text, int64_t completions,
                     int64_t *ret_total, struct vg_slice *ret_why)
 {
-    int64_t last = -1, total = 0, from, to;
+    int64_t last = -1, total = 0, from = 0, to = 0;
     bool is_first = true;
     for (bool more = text.n > 0; more; is_first = false) {
         struct vg_slice part = cut(&text, ',');
