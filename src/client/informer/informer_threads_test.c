@@ -151,11 +151,19 @@ static void merging_buffers_hold_one_event_for_each_object(void **state)
     rig_down(&g);
 }
 
+struct hold {
+    struct slow *s;
+    const struct vg_handler *handler;
+};
+
+/* Not before it is told to end: it would hear of the rest. */
 static void *let_go_soon(void *arg)
 {
-    struct slow *s = arg;
+    struct hold *hold = arg;
+    while (!atomic_load(&hold->handler->is_ending))
+        sched_yield();
     usleep(2000);
-    release(s);
+    release(hold->s);
     return NULL;
 }
 
@@ -170,7 +178,8 @@ static void removal_waits_for_a_callback(void **state)
     struct vigil_registration *r = rig_handle(&g, &h);
     assert_int_equal(feed(&g, 1, 100), 0);
     sem_wait(&s.entered);
-    assert_int_equal(pthread_create(&helper, NULL, let_go_soon, &s), 0);
+    struct hold hold = {&s, r->handler};
+    assert_int_equal(pthread_create(&helper, NULL, let_go_soon, &hold), 0);
     vigil_informer_remove_handler(g.i, r);
     vigil_informer_remove_handler(g.i, r); /* in vain */
     assert_false(atomic_load(&s.is_inside));
@@ -187,11 +196,11 @@ static void stopping_waits_for_a_callback(void **state)
     pthread_t helper;
     rig_up(&g, VIGIL_OWN_LOOP, false, NULL);
     struct vigil_handler h = slow_handler(&s, true);
-    rig_handle(&g, &h);
+    struct hold hold = {&s, rig_handle(&g, &h)->handler};
     assert_int_equal(feed(&g, 1, 100), 0);
     rig_settle(&g);
     sem_wait(&s.entered);
-    assert_int_equal(pthread_create(&helper, NULL, let_go_soon, &s), 0);
+    assert_int_equal(pthread_create(&helper, NULL, let_go_soon, &hold), 0);
     vigil_informer_stop(g.i); /* turns the loop meanwhile */
     assert_false(atomic_load(&s.is_inside));
     pthread_join(helper, NULL);
