@@ -86,6 +86,7 @@ function(vg_add_fuzzer source)
     cmake_path(GET source STEM fuzzer)
     add_executable(${fuzzer} ${source})
     target_link_libraries(${fuzzer} PRIVATE ${ARGN})
+    target_include_directories(${fuzzer} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support) # fuzz.h
     if(VIGIL_SANITIZE STREQUAL "fuzzer")
         target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
     else()

@@ -4,31 +4,19 @@
  *   F3 the scanner finds, for paths taken from the tree, exactly the bytes the tree says.
  *   F4 replacing bad UTF-8 accepts at least what is accepted without.
  *   F5 a clone writes the same text. */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "json/json.h"
 #include "json/scan.h"
 #include "json/write.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #x);                 \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 static void check_same_node(const struct vg_json_walk *x, const struct vg_json_walk *y)
 {
-    MUST(x->node->type == y->node->type && x->leaving == y->leaving && x->depth == y->depth);
-    MUST(x->node->n == y->node->n);
-    MUST(vg_slice_eq(vg_json_text(x->node), vg_json_text(y->node)));
-    MUST(vg_json_is_true(x->node) == vg_json_is_true(y->node));
-    MUST(!x->member == !y->member);
-    MUST(!x->member || vg_slice_eq(vg_json_key(x->member), vg_json_key(y->member)));
+    VG_MUST(x->node->type == y->node->type && x->leaving == y->leaving && x->depth == y->depth);
+    VG_MUST(x->node->n == y->node->n);
+    VG_MUST(vg_slice_eq(vg_json_text(x->node), vg_json_text(y->node)));
+    VG_MUST(vg_json_is_true(x->node) == vg_json_is_true(y->node));
+    VG_MUST(!x->member == !y->member);
+    VG_MUST(!x->member || vg_slice_eq(vg_json_key(x->member), vg_json_key(y->member)));
 }
 
 static void check_same(const struct vg_json *a, const struct vg_json *b)
@@ -39,10 +27,10 @@ static void check_same(const struct vg_json *a, const struct vg_json *b)
     vg_json_walk_init(&y, b);
     int r;
     while ((r = vg_json_walk_next(&x)) > 0) {
-        MUST(vg_json_walk_next(&y) == 1);
+        VG_MUST(vg_json_walk_next(&y) == 1);
         check_same_node(&x, &y);
     }
-    MUST(r == 0 && vg_json_walk_next(&y) == 0);
+    VG_MUST(r == 0 && vg_json_walk_next(&y) == 0);
 }
 
 /* F1 */
@@ -52,12 +40,12 @@ static void check_round_trip(const struct vg_json *root, unsigned flags)
     VG_AUTO(buf) once = {0};
     VG_AUTO(buf) twice = {0};
     struct vg_json *again = NULL;
-    MUST(vg_json_write(&once, root, flags) == 0);
+    VG_MUST(vg_json_write(&once, root, flags) == 0);
     struct vg_json_opts strict = {.on_dup = VG_JSON_DUP_FAIL};
-    MUST(vg_json_parse(&a, vg_buf_slice(&once), &strict, &again, NULL) == 0);
+    VG_MUST(vg_json_parse(&a, vg_buf_slice(&once), &strict, &again, NULL) == 0);
     check_same(root, again);
-    MUST(vg_json_write(&twice, again, flags) == 0);
-    MUST(vg_slice_eq(vg_buf_slice(&once), vg_buf_slice(&twice)));
+    VG_MUST(vg_json_write(&twice, again, flags) == 0);
+    VG_MUST(vg_slice_eq(vg_buf_slice(&once), vg_buf_slice(&twice)));
 }
 
 /* F2, for one container and its children. */
@@ -65,12 +53,13 @@ static void check_children(const struct vg_json *v)
 {
     uint32_t last = v->begin;
     VG_JSON_FOREACH_ITEM (it, v) {
-        MUST(it->begin > v->begin && it->begin >= last && it->begin < it->end && it->end < v->end);
+        VG_MUST(it->begin > v->begin && it->begin >= last && it->begin < it->end &&
+                it->end < v->end);
         last = it->end;
     }
     VG_JSON_FOREACH_MEMBER (m, v) {
-        MUST(m->key_begin > v->begin && m->key_begin >= last && m->value.begin > m->key_begin);
-        MUST(m->value.begin < m->value.end && m->value.end < v->end);
+        VG_MUST(m->key_begin > v->begin && m->key_begin >= last && m->value.begin > m->key_begin);
+        VG_MUST(m->value.begin < m->value.end && m->value.end < v->end);
         last = m->value.end;
     }
 }
@@ -81,12 +70,12 @@ static void check_offsets(const struct vg_json *root, struct vg_slice text)
     vg_json_walk_init(&w, root);
     while (vg_json_walk_next(&w) > 0) {
         const struct vg_json *v = w.node;
-        MUST(v->begin < v->end && v->end <= text.n);
+        VG_MUST(v->begin < v->end && v->end <= text.n);
         check_children(v);
         if (v->type == VG_JSON_STRING)
-            MUST(text.p[v->begin] == '"' && text.p[v->end - 1] == '"');
+            VG_MUST(text.p[v->begin] == '"' && text.p[v->end - 1] == '"');
         if (v->type == VG_JSON_NUMBER)
-            MUST(vg_slice_eq(vg_json_text(v), vg_slice(text.p + v->begin, v->end - v->begin)));
+            VG_MUST(vg_slice_eq(vg_json_text(v), vg_slice(text.p + v->begin, v->end - v->begin)));
     }
 }
 
@@ -96,8 +85,8 @@ static void check_scan(const struct vg_json *v, struct vg_slice text, uint32_t p
     struct vg_json_step path[64];
     for (size_t n = 0;; n++) {
         struct vg_slice found;
-        MUST(vg_json_find(text, path, n, &found) == 0);
-        MUST(found.p == text.p + v->begin && found.n == v->end - v->begin);
+        VG_MUST(vg_json_find(text, path, n, &found) == 0);
+        VG_MUST(found.p == text.p + v->begin && found.n == v->end - v->begin);
         bool container = v->type == VG_JSON_OBJECT || v->type == VG_JSON_ARRAY;
         if (!container || v->n == 0 || n == VG_ARRAY_LEN(path))
             return;
@@ -115,7 +104,7 @@ static void check_clone(const struct vg_json *root)
 {
     VG_AUTO(arena) a = {0};
     struct vg_json copy;
-    MUST(vg_json_clone(&a, root, &copy) == 0);
+    VG_MUST(vg_json_clone(&a, root, &copy) == 0);
     check_same(root, &copy);
 }
 
@@ -127,9 +116,9 @@ static void check_numbers(const struct vg_json *v)
     if (v->type != VG_JSON_NUMBER)
         return;
     if (vg_json_to_int64(v, &i) == 0)
-        MUST(vg_json_to_double(v, &d) == 0);
+        VG_MUST(vg_json_to_double(v, &d) == 0);
     if (vg_json_to_uint64(v, &u) == 0)
-        MUST(vg_json_to_double(v, &d) == 0);
+        VG_MUST(vg_json_to_double(v, &d) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -143,11 +132,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct vg_json_opts replace = {.replace_bad_utf8 = true};
     int r = vg_json_parse(&a, text, &report, &root, &st);
     int r_loose = vg_json_parse(&a, text, &replace, &loose, NULL);
-    MUST(r_loose == (r == VIGIL_E_JSON_UTF8 ? r_loose : r)); /* F4 */
+    VG_MUST(r_loose == (r == VIGIL_E_JSON_UTF8 ? r_loose : r)); /* F4 */
     if (r_loose == 0)
         check_round_trip(loose, 0);
     if (r < 0) {
-        MUST(st.err == r && st.message[0]);
+        VG_MUST(st.err == r && st.message[0]);
         return 0;
     }
     check_round_trip(root, 0);

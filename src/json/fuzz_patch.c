@@ -4,22 +4,12 @@
  * patch are never changed; a patch of tests alone gives the document itself; whatever comes out can
  * be written and read back, so it keeps the invariants of a tree, and is no longer than promised.
  */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "base/buf.h"
 #include "equal.h"
+#include "fuzz.h"
 #include "patch.h"
 #include "tree_edit.h"
 #include "write.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool ok)
-{
-    if (!ok)
-        abort();
-}
 
 static bool is_test_only(const struct vg_json *patch)
 {
@@ -35,11 +25,11 @@ static void check_result(struct vg_arena *a, const struct vg_json *v, size_t max
     VG_AUTO(buf) text = {0};
     struct vg_json *again;
     struct vg_json_measure m;
-    must(vg_json_measure(v, &m) == 0);
-    must(m.bytes <= max);
-    must(vg_json_write(&text, v, 0) == 0);
-    must(vg_json_parse(a, vg_buf_slice(&text), NULL, &again, NULL) == 0);
-    must(vg_json_equal(v, again) == 1);
+    VG_MUST(vg_json_measure(v, &m) == 0);
+    VG_MUST(m.bytes <= max);
+    VG_MUST(vg_json_write(&text, v, 0) == 0);
+    VG_MUST(vg_json_parse(a, vg_buf_slice(&text), NULL, &again, NULL) == 0);
+    VG_MUST(vg_json_equal(v, again) == 1);
 }
 
 static void run(struct vg_slice doc_text, struct vg_slice patch_text, bool strict)
@@ -53,16 +43,16 @@ static void run(struct vg_slice doc_text, struct vg_slice patch_text, bool stric
     if (vg_json_parse(&a, doc_text, NULL, &doc, NULL) < 0 ||
         vg_json_parse(&a, patch_text, NULL, &patch, NULL) < 0)
         return;
-    must(vg_json_clone(&a, doc, &doc_before) == 0);
-    must(vg_json_clone(&a, patch, &patch_before) == 0);
+    VG_MUST(vg_json_clone(&a, doc, &doc_before) == 0);
+    VG_MUST(vg_json_clone(&a, patch, &patch_before) == 0);
     int r = vg_json_patch_apply(&a, doc, patch, &opts, &v, &st);
-    must(vg_json_equal(doc, &doc_before) == 1);
-    must(vg_json_equal(patch, &patch_before) == 1);
-    must(r == 0 || (st.err == r && st.message[0] != '\0'));
+    VG_MUST(vg_json_equal(doc, &doc_before) == 1);
+    VG_MUST(vg_json_equal(patch, &patch_before) == 1);
+    VG_MUST(r == 0 || (st.err == r && st.message[0] != '\0'));
     if (r == 0)
         check_result(&a, &v, doc_text.n + patch_text.n + opts.max_copy_bytes);
     if (r == 0 && is_test_only(patch))
-        must(vg_json_equal(&v, doc) == 1);
+        VG_MUST(vg_json_equal(&v, doc) == 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,26 +3,15 @@
  *   S2 iteration ends.
  *   S3 the three ways to skip a container agree.
  *   S4 a raw string unescapes to what the parser makes of it. */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "json/json.h"
 #include "json/scan.h"
 #include "json/skip.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #x);                 \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 static void check_inside(struct vg_slice part, struct vg_slice text)
 {
-    MUST(part.p >= text.p && part.n <= text.n && part.p - text.p <= (ptrdiff_t)(text.n - part.n));
+    VG_MUST(part.p >= text.p && part.n <= text.n &&
+            part.p - text.p <= (ptrdiff_t)(text.n - part.n));
 }
 
 /* S4 */
@@ -32,7 +21,7 @@ static void check_string(struct vg_slice value)
     struct vg_slice s;
     struct vg_json *root = NULL;
     if (vg_json_raw_text(&a, value, &s) == 0 && vg_json_parse(&a, value, NULL, &root, NULL) == 0)
-        MUST(vg_slice_eq(s, vg_json_text(root)));
+        VG_MUST(vg_slice_eq(s, vg_json_text(root)));
 }
 
 /* S3 */
@@ -43,9 +32,9 @@ static void check_ways(struct vg_slice text)
             continue;
         const char *p = text.p + i, *end = text.p + text.n;
         const char *plain = vg_json_skip_container_by(VG_JSON_SKIP_PLAIN, p, end);
-        MUST(vg_json_skip_container_by(VG_JSON_SKIP_SSE2, p, end) == plain);
-        MUST(vg_json_skip_container_by(VG_JSON_SKIP_AVX2, p, end) == plain);
-        MUST(vg_json_skip_container(p, end) == plain);
+        VG_MUST(vg_json_skip_container_by(VG_JSON_SKIP_SSE2, p, end) == plain);
+        VG_MUST(vg_json_skip_container_by(VG_JSON_SKIP_AVX2, p, end) == plain);
+        VG_MUST(vg_json_skip_container(p, end) == plain);
     }
 }
 
@@ -59,9 +48,9 @@ static struct vg_slice check_level(struct vg_slice text)
         return inner;
     size_t steps = 0;
     while (vg_json_iter_next(&it, &raw) > 0) {
-        MUST(steps++ <= text.n);
+        VG_MUST(steps++ <= text.n);
         check_inside(raw.value, text);
-        MUST(raw.value.n > 0);
+        VG_MUST(raw.value.n > 0);
         if (raw.key.p) {
             check_inside(raw.key, text);
             (void)vg_json_raw_key_eq(raw.key, VG_SLICE_LIT("metadata"));
@@ -80,7 +69,7 @@ static void check_find(struct vg_slice text)
     for (size_t n = 0; n <= VG_ARRAY_LEN(path); n++) {
         struct vg_slice found;
         int r = vg_json_find(text, path, n, &found);
-        MUST(r == 0 || r == VIGIL_E_NOT_FOUND || r == VIGIL_E_JSON_SYNTAX);
+        VG_MUST(r == 0 || r == VIGIL_E_NOT_FOUND || r == VIGIL_E_JSON_SYNTAX);
         if (r == 0)
             check_inside(found, text);
     }

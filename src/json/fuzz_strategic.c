@@ -2,15 +2,12 @@
  * newline. Checked: inputs are never changed; a refusal says why; the result can be written and
  * read back. */
 #include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "equal.h"
+#include "fuzz.h"
 #include "strategic.h"
 #include "write.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct vg_merge_schema root;
 static const struct vg_merge_field fields[] = {
@@ -22,19 +19,13 @@ static const struct vg_merge_field fields[] = {
 };
 static const struct vg_merge_schema root = {fields};
 
-static void must(bool ok)
-{
-    if (!ok)
-        abort();
-}
-
 static void check_written(struct vg_arena *a, const struct vg_json *v)
 {
     VG_AUTO(buf) text = {0};
     struct vg_json *again;
-    must(vg_json_write(&text, v, 0) == 0);
-    must(vg_json_parse(a, vg_buf_slice(&text), NULL, &again, NULL) == 0);
-    must(vg_json_equal(v, again) == 1);
+    VG_MUST(vg_json_write(&text, v, 0) == 0);
+    VG_MUST(vg_json_parse(a, vg_buf_slice(&text), NULL, &again, NULL) == 0);
+    VG_MUST(vg_json_equal(v, again) == 1);
 }
 
 static void run(struct vg_slice one, struct vg_slice two)
@@ -45,14 +36,14 @@ static void run(struct vg_slice one, struct vg_slice two)
     if (vg_json_parse(&a, one, NULL, &d, NULL) < 0 || vg_json_parse(&a, two, NULL, &p, NULL) < 0 ||
         !vg_json_is(d, VG_JSON_OBJECT))
         return;
-    must(vg_json_clone(&a, d, &d_before) == 0);
-    must(vg_json_clone(&a, p, &p_before) == 0);
+    VG_MUST(vg_json_clone(&a, d, &d_before) == 0);
+    VG_MUST(vg_json_clone(&a, p, &p_before) == 0);
     int r = vg_json_strategic_apply(&a, d, p, &root, &v, &st);
-    must(r == 0 || r == -ENOMEM || st.message[0] != '\0');
+    VG_MUST(r == 0 || r == -ENOMEM || st.message[0] != '\0');
     if (r == 0)
         check_written(&a, &v);
-    must(vg_json_equal(d, &d_before) == 1);
-    must(vg_json_equal(p, &p_before) == 1);
+    VG_MUST(vg_json_equal(d, &d_before) == 1);
+    VG_MUST(vg_json_equal(p, &p_before) == 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

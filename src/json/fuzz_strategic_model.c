@@ -2,13 +2,9 @@
  * input's bytes say, beside a model that holds them as arrays of bits and values. Checked: what the
  * patch names comes out as asked, what it does not name stays as it was, and lists keep the two
  * orders that a merge promises: the patch's (or $setElementOrder's) and the document's. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "base/buf.h"
+#include "fuzz.h"
 #include "strategic.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define KEYS 8u
 #define GONE (-1)
@@ -38,12 +34,6 @@ struct world {
     struct vg_buf doc, patch;
 };
 
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 static unsigned next(struct world *w)
 {
     return w->at < w->end ? *w->at++ : 0;
@@ -70,35 +60,35 @@ static struct row read_row(struct world *w)
 
 static void write_scalars(struct vg_buf *b, const char *name, const struct row *r)
 {
-    must(vg_buf_printf(b, "\"%s\":[", name) == 0);
+    VG_MUST(vg_buf_printf(b, "\"%s\":[", name) == 0);
     for (unsigned i = 0; i < r->n; i++)
-        must(vg_buf_printf(b, "%s\"%u\"", i ? "," : "", r->key[i]) == 0);
-    must(vg_buf_printf(b, "]") == 0);
+        VG_MUST(vg_buf_printf(b, "%s\"%u\"", i ? "," : "", r->key[i]) == 0);
+    VG_MUST(vg_buf_printf(b, "]") == 0);
 }
 
 static void make_document(struct world *w)
 {
     w->live = read_row(w);
     add(&w->live, 0); /* an order for no items at all is refused */
-    must(vg_buf_printf(&w->doc, "{\"l\":[") == 0);
+    VG_MUST(vg_buf_printf(&w->doc, "{\"l\":[") == 0);
     for (unsigned k = 0; k < KEYS; k++)
         w->value[k] = GONE;
     for (unsigned i = 0; i < w->live.n; i++) {
         unsigned k = w->live.key[i];
         w->value[k] = (int)next(w);
-        must(vg_buf_printf(&w->doc, "%s{\"k\":\"%u\",\"v\":%d}", i ? "," : "", k, w->value[k]) ==
-             0);
+        VG_MUST(vg_buf_printf(&w->doc, "%s{\"k\":\"%u\",\"v\":%d}", i ? "," : "", k, w->value[k]) ==
+                0);
     }
-    must(vg_buf_printf(&w->doc, "],") == 0);
+    VG_MUST(vg_buf_printf(&w->doc, "],") == 0);
     w->set = read_row(w);
     write_scalars(&w->doc, "s", &w->set);
-    must(vg_buf_printf(&w->doc, ",\"m\":{\"always\":0") == 0);
+    VG_MUST(vg_buf_printf(&w->doc, ",\"m\":{\"always\":0") == 0);
     for (unsigned k = 0; k < KEYS; k++) {
         w->member[k] = (int)(next(w) % 3) - 1;
         if (w->member[k] != GONE)
-            must(vg_buf_printf(&w->doc, ",\"%u\":%d", k, w->member[k]) == 0);
+            VG_MUST(vg_buf_printf(&w->doc, ",\"%u\":%d", k, w->member[k]) == 0);
     }
-    must(vg_buf_printf(&w->doc, "}}") == 0);
+    VG_MUST(vg_buf_printf(&w->doc, "}}") == 0);
 }
 
 /* ---- the patch, and what it should do ---- */
@@ -112,8 +102,8 @@ static void patch_items(struct world *w)
     w->order = read_row(w);
     for (unsigned k = 0; k < KEYS; k++)
         w->want[k] = w->replaces_list ? GONE : w->value[k];
-    must(vg_buf_printf(&w->patch, "{\"l\":[%s",
-                       w->replaces_list ? "{\"$patch\":\"replace\"}" : "") == 0);
+    VG_MUST(vg_buf_printf(&w->patch, "{\"l\":[%s",
+                          w->replaces_list ? "{\"$patch\":\"replace\"}" : "") == 0);
     const char *comma = w->replaces_list ? "," : ""; /* a directive last would need a place, too */
     for (unsigned i = 0; i < w->order.n; i++) {
         unsigned k = w->order.key[i], what = next(w);
@@ -122,21 +112,22 @@ static void patch_items(struct world *w)
         if (what % 4 == 1 && !w->replaces_list) {
             add(&w->deleted, k);
             w->want[k] = GONE;
-            must(vg_buf_printf(&w->patch, "%s{\"$patch\":\"delete\",\"k\":\"%u\"}", comma, k) == 0);
+            VG_MUST(vg_buf_printf(&w->patch, "%s{\"$patch\":\"delete\",\"k\":\"%u\"}", comma, k) ==
+                    0);
         } else {
             add(&w->named, k);
             w->want[k] = (int)what;
-            must(vg_buf_printf(&w->patch, "%s{\"k\":\"%u\",\"v\":%u}", comma, k, what) == 0);
+            VG_MUST(vg_buf_printf(&w->patch, "%s{\"k\":\"%u\",\"v\":%u}", comma, k, what) == 0);
         }
         comma = ",";
     }
-    must(vg_buf_printf(&w->patch, "]") == 0);
+    VG_MUST(vg_buf_printf(&w->patch, "]") == 0);
     if (!w->has_order)
         return;
-    must(vg_buf_printf(&w->patch, ",\"$setElementOrder/l\":[") == 0);
+    VG_MUST(vg_buf_printf(&w->patch, ",\"$setElementOrder/l\":[") == 0);
     for (unsigned i = 0; i < w->order.n; i++)
-        must(vg_buf_printf(&w->patch, "%s{\"k\":\"%u\"}", i ? "," : "", w->order.key[i]) == 0);
-    must(vg_buf_printf(&w->patch, "]") == 0);
+        VG_MUST(vg_buf_printf(&w->patch, "%s{\"k\":\"%u\"}", i ? "," : "", w->order.key[i]) == 0);
+    VG_MUST(vg_buf_printf(&w->patch, "]") == 0);
 }
 
 static void patch_scalars(struct world *w)
@@ -146,9 +137,9 @@ static void patch_scalars(struct world *w)
         if (!(dropped.has >> added.key[i] & 1)) /* both at once has no meaning of its own */
             add(&w->added, added.key[i]);
     w->dropped = dropped;
-    must(vg_buf_printf(&w->patch, ",") == 0);
+    VG_MUST(vg_buf_printf(&w->patch, ",") == 0);
     write_scalars(&w->patch, "s", &w->added);
-    must(vg_buf_printf(&w->patch, ",") == 0);
+    VG_MUST(vg_buf_printf(&w->patch, ",") == 0);
     write_scalars(&w->patch, "$deleteFromPrimitiveList/s", &w->dropped);
 }
 
@@ -157,8 +148,8 @@ static void patch_members(struct world *w)
     unsigned how = next(w), retained = next(w);
     w->replaces_map = (how & 3) == 3;
     w->retains = !w->replaces_map && how & 4;
-    must(vg_buf_printf(&w->patch, ",\"m\":{\"%s\":%s", w->replaces_map ? "$patch" : "always",
-                       w->replaces_map ? "\"replace\"" : "0") == 0);
+    VG_MUST(vg_buf_printf(&w->patch, ",\"m\":{\"%s\":%s", w->replaces_map ? "$patch" : "always",
+                          w->replaces_map ? "\"replace\"" : "0") == 0);
     for (unsigned k = 0; k < KEYS; k++) {
         int v = (int)(next(w) % 4) - 2; /* -2: not named, GONE: null */
         bool is_set = v >= 0;
@@ -166,18 +157,18 @@ static void patch_members(struct world *w)
         retained |= (unsigned)is_set << k; /* what is set must be retained */
         w->want_member[k] = is_set ? v : v == GONE || !stays ? GONE : w->member[k];
         if (is_set)
-            must(vg_buf_printf(&w->patch, ",\"%u\":%d", k, v) == 0);
+            VG_MUST(vg_buf_printf(&w->patch, ",\"%u\":%d", k, v) == 0);
         else if (v == GONE && !w->replaces_map)
-            must(vg_buf_printf(&w->patch, ",\"%u\":null", k) == 0);
+            VG_MUST(vg_buf_printf(&w->patch, ",\"%u\":null", k) == 0);
     }
     if (w->retains) {
-        must(vg_buf_printf(&w->patch, ",\"$retainKeys\":[\"always\"") == 0);
+        VG_MUST(vg_buf_printf(&w->patch, ",\"$retainKeys\":[\"always\"") == 0);
         for (unsigned k = 0; k < KEYS; k++)
             if (retained >> k & 1)
-                must(vg_buf_printf(&w->patch, ",\"%u\"", k) == 0);
-        must(vg_buf_printf(&w->patch, "]") == 0);
+                VG_MUST(vg_buf_printf(&w->patch, ",\"%u\"", k) == 0);
+        VG_MUST(vg_buf_printf(&w->patch, "]") == 0);
     }
-    must(vg_buf_printf(&w->patch, "}}") == 0);
+    VG_MUST(vg_buf_printf(&w->patch, "}}") == 0);
 }
 
 /* ---- what came out ---- */
@@ -185,7 +176,7 @@ static void patch_members(struct world *w)
 static unsigned key_of(const struct vg_json *v)
 {
     struct vg_slice text = vg_json_text(v);
-    must(text.n == 1 && text.p[0] >= '0' && (unsigned)(text.p[0] - '0') < KEYS);
+    VG_MUST(text.n == 1 && text.p[0] >= '0' && (unsigned)(text.p[0] - '0') < KEYS);
     return (unsigned)(text.p[0] - '0');
 }
 
@@ -199,7 +190,7 @@ static void check_order(const struct row *got, const struct row *of, unsigned ex
             continue;
         while (at < of->n && of->key[at] != k)
             at++;
-        must(at < of->n);
+        VG_MUST(at < of->n);
     }
 }
 
@@ -207,16 +198,16 @@ static void check_items(struct world *w, const struct vg_json *doc)
 {
     const struct vg_json *l = vg_json_get_str(doc, "l");
     struct row got = {.n = 0};
-    must(vg_json_is(l, VG_JSON_ARRAY) && l->n <= KEYS);
+    VG_MUST(vg_json_is(l, VG_JSON_ARRAY) && l->n <= KEYS);
     for (uint32_t i = 0; i < l->n; i++) {
         const struct vg_json *v = vg_json_get_str(&l->items[i], "v");
         unsigned k = key_of(vg_json_get_str(&l->items[i], "k"));
         int64_t value;
-        must(add(&got, k));
-        must(vg_json_to_int64(v, &value) == 0 && value == w->want[k]);
+        VG_MUST(add(&got, k));
+        VG_MUST(vg_json_to_int64(v, &value) == 0 && value == w->want[k]);
     }
     for (unsigned k = 0; k < KEYS; k++)
-        must((w->want[k] != GONE) == (got.has >> k & 1));
+        VG_MUST((w->want[k] != GONE) == (got.has >> k & 1));
     const struct row *by = w->has_order ? &w->order : &w->named;
     check_order(&got, by, 0);
     check_order(&got, &w->live, by->has); /* the document's own among themselves */
@@ -226,10 +217,10 @@ static void check_scalars(struct world *w, const struct vg_json *doc)
 {
     const struct vg_json *s = vg_json_get_str(doc, "s");
     struct row got = {.n = 0};
-    must(vg_json_is(s, VG_JSON_ARRAY) && s->n <= KEYS);
+    VG_MUST(vg_json_is(s, VG_JSON_ARRAY) && s->n <= KEYS);
     for (uint32_t i = 0; i < s->n; i++)
-        must(add(&got, key_of(&s->items[i])));
-    must(got.has == ((w->set.has & ~w->dropped.has) | w->added.has));
+        VG_MUST(add(&got, key_of(&s->items[i])));
+    VG_MUST(got.has == ((w->set.has & ~w->dropped.has) | w->added.has));
     check_order(&got, &w->added, 0);
     check_order(&got, &w->set, w->added.has);
 }
@@ -241,11 +232,11 @@ static void check_members(struct world *w, const struct vg_json *doc)
         char name[2] = {(char)('0' + k), '\0'};
         const struct vg_json *v = vg_json_get_str(m, name);
         int64_t value;
-        must((v != NULL) == (w->want_member[k] != GONE));
-        must(!v || (vg_json_to_int64(v, &value) == 0 && value == w->want_member[k]));
+        VG_MUST((v != NULL) == (w->want_member[k] != GONE));
+        VG_MUST(!v || (vg_json_to_int64(v, &value) == 0 && value == w->want_member[k]));
     }
-    must((vg_json_get_str(m, "always") != NULL) == !w->replaces_map);
-    must(!vg_json_get_str(m, "$patch") && !vg_json_get_str(m, "$retainKeys"));
+    VG_MUST((vg_json_get_str(m, "always") != NULL) == !w->replaces_map);
+    VG_MUST(!vg_json_get_str(m, "$patch") && !vg_json_get_str(m, "$retainKeys"));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -258,9 +249,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     patch_items(&w);
     patch_scalars(&w);
     patch_members(&w);
-    must(vg_json_parse(&a, vg_buf_slice(&w.doc), NULL, &doc, NULL) == 0);
-    must(vg_json_parse(&a, vg_buf_slice(&w.patch), NULL, &patch, NULL) == 0);
-    must(vg_json_strategic_apply(&a, doc, patch, &root, &merged, &status) == 0);
+    VG_MUST(vg_json_parse(&a, vg_buf_slice(&w.doc), NULL, &doc, NULL) == 0);
+    VG_MUST(vg_json_parse(&a, vg_buf_slice(&w.patch), NULL, &patch, NULL) == 0);
+    VG_MUST(vg_json_strategic_apply(&a, doc, patch, &root, &merged, &status) == 0);
     check_items(&w, &merged);
     check_scalars(&w, &merged);
     check_members(&w, &merged);

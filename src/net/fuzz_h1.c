@@ -7,8 +7,7 @@
 
 #include "base/rng.h"
 #include "conn_int.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* 32 KiB: below what is read ahead, so that no input is cut off for its size. */
 #define INPUT_MAX 32768
@@ -21,16 +20,10 @@ static size_t n_answered; /* bytes of got that answer whole requests */
 static bool is_refused;
 static int pins;
 
-static void must(bool ok)
-{
-    if (!ok)
-        abort();
-}
-
 static void tell(const char *what, struct vg_slice text)
 {
-    must(vg_buf_printf(&told, "%s %zu:", what, text.n) == 0);
-    must(vg_buf_append_slice(&told, text) == 0);
+    VG_MUST(vg_buf_printf(&told, "%s %zu:", what, text.n) == 0);
+    VG_MUST(vg_buf_append_slice(&told, text) == 0);
 }
 
 static void ref(const void *b)
@@ -86,7 +79,7 @@ static void on_request(struct vg_http_exchange *x, void *arg)
     if (wish(x) == 's')
         answer(x, VG_HTTP_STREAMED);
     else if (wish(x) == 'u' && vg_http_request(x)->wants_websocket)
-        must(vg_http_accept_websocket(x, NULL, false) == 0);
+        VG_MUST(vg_http_accept_websocket(x, NULL, false) == 0);
     else if (wish(x) != 'w')
         answer(x, 6 + sizeof block);
 }
@@ -102,7 +95,7 @@ static void on_progress(struct vg_http_exchange *x, size_t n, void *arg)
 static void on_closed(struct vg_http_exchange *x, int err, void *arg)
 {
     (void)x, (void)err, (void)arg;
-    must(n_open-- == 1); /* one at a time */
+    VG_MUST(n_open-- == 1); /* one at a time */
     if (!is_refused)
         n_answered = got.n;
 }
@@ -125,9 +118,9 @@ static void start(void)
     struct vg_loop *loop = NULL;
     struct vg_http_shared *shared = NULL;
     vg_fake_clock_init(&clock_);
-    must(vg_loop_new(&clock_.clock, &loop) == 0);
-    must(vg_http_shared_new(&opts, &shared) == 0);
-    must(vg_http_server_new(shared, loop, &server) == 0);
+    VG_MUST(vg_loop_new(&clock_.clock, &loop) == 0);
+    VG_MUST(vg_http_shared_new(&opts, &shared) == 0);
+    VG_MUST(vg_http_server_new(shared, loop, &server) == 0);
 }
 
 /* Let bytes leave: all of them, or (rng) some, until nothing is left. */
@@ -135,7 +128,7 @@ static void take(struct vg_conn *conn, struct vg_rng *rng)
 {
     while (!conn->is_closing && (vg_conn_turn(conn), conn->out.n)) {
         size_t n = rng ? 1 + vg_rng_below(rng, conn->out.n) : conn->out.n;
-        must(vg_buf_reserve(&got, n) == 0);
+        VG_MUST(vg_buf_reserve(&got, n) == 0);
         vg_outq_peek(&conn->out, got.p + got.n, n);
         got.n += n;
         vg_conn_took(conn, n);
@@ -147,8 +140,8 @@ static void run(const char *p, size_t n, struct vg_rng *rng)
     struct vg_conn *conn = NULL;
     n_answered = 0;
     is_refused = false;
-    must(vg_conn_new_detached(server, &conn) == 0);
-    must(vg_h1_new(conn, &conn->codec) == 0);
+    VG_MUST(vg_conn_new_detached(server, &conn) == 0);
+    VG_MUST(vg_h1_new(conn, &conn->codec) == 0);
     while (n && !conn->is_closing) {
         size_t part = rng ? 1 + vg_rng_below(rng, VG_MIN(n, (size_t)64)) : n;
         char *copy = malloc(part); /* ASan sees a byte too far */
@@ -160,7 +153,7 @@ static void run(const char *p, size_t n, struct vg_rng *rng)
         take(conn, rng);
     }
     vg_conn_free_detached(conn, VIGIL_E_CANCELED);
-    must(n_open == 0 && pins == 0);
+    VG_MUST(n_open == 0 && pins == 0);
     if (is_refused)
         got.n = n_answered;
 }
@@ -181,8 +174,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct vg_buf told_at_once = told, got_at_once = got;
     told = got = (struct vg_buf){0};
     run(p, size - 1, &rng);
-    must(vg_slice_eq(vg_buf_slice(&told), vg_buf_slice(&told_at_once)));
-    must(vg_slice_eq(vg_buf_slice(&got), vg_buf_slice(&got_at_once)));
+    VG_MUST(vg_slice_eq(vg_buf_slice(&told), vg_buf_slice(&told_at_once)));
+    VG_MUST(vg_slice_eq(vg_buf_slice(&got), vg_buf_slice(&got_at_once)));
     vg_buf_done(&told);
     vg_buf_done(&got);
     vg_buf_done(&told_at_once);

@@ -8,8 +8,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "conn_int.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* Answers of a few bytes that wait to leave, in 128 KiB. */
 #define OPEN_MAX 8192
@@ -21,12 +20,6 @@ static int pins;
 static struct vg_rng rng;
 static struct vg_fake_clock clock_;
 static struct vg_http_server *server;
-
-static void must(bool ok)
-{
-    if (!ok)
-        abort();
-}
 
 static size_t at_most(size_t n, size_t max)
 {
@@ -68,7 +61,7 @@ static void on_head(struct vg_http_exchange *x, void *arg)
 {
     (void)arg;
     vg_http_set_user(x, NULL);
-    must(n_open < OPEN_MAX);
+    VG_MUST(n_open < OPEN_MAX);
     exchanges[n_open++] = x;
     switch (vg_rng_below(&rng, 8)) {
     case 0:
@@ -84,7 +77,7 @@ static void on_request(struct vg_http_exchange *x, void *arg)
 {
     (void)arg;
     vg_http_set_user(x, x); /* can be answered */
-    must(vg_http_request(x)->body.n <= 100000);
+    VG_MUST(vg_http_request(x)->body.n <= 100000);
     if (vg_rng_below(&rng, 2))
         vg_http_release_request(x);
     if (vg_rng_below(&rng, 4))
@@ -111,7 +104,7 @@ static void on_closed(struct vg_http_exchange *x, int err, void *arg)
     size_t i = 0;
     while (i < n_open && exchanges[i] != x)
         i++;
-    must(i < n_open); /* not closed twice */
+    VG_MUST(i < n_open); /* not closed twice */
     exchanges[i] = exchanges[--n_open];
 }
 
@@ -129,8 +122,8 @@ static void start(void)
     struct vg_http_shared *shared;
     struct vg_loop *loop;
     vg_fake_clock_init(&clock_);
-    must(vg_loop_new(&clock_.clock, &loop) == 0 && vg_http_shared_new(&opts, &shared) == 0 &&
-         vg_http_server_new(shared, loop, &server) == 0);
+    VG_MUST(vg_loop_new(&clock_.clock, &loop) == 0 && vg_http_shared_new(&opts, &shared) == 0 &&
+            vg_http_server_new(shared, loop, &server) == 0);
 }
 
 /* Between two pieces: time passes, the socket takes something, a handler has something to say. */
@@ -144,7 +137,7 @@ static void live(struct vg_conn *conn)
             answer(x);
     }
     vg_conn_turn(conn);
-    must(conn->out.n < VG_CONN_OUT_MAX + 70000);
+    VG_MUST(conn->out.n < VG_CONN_OUT_MAX + 70000);
     if (!conn->is_closing && vg_rng_below(&rng, 4))
         vg_conn_took(conn, at_most(conn->out.n, vg_rng_below(&rng, 100000)));
     if (!conn->is_closing && vg_rng_below(&rng, 16) == 0) {
@@ -164,7 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     vg_rng_seed(&rng, data[0]);
     n_open = 0;
-    must(vg_conn_new_detached(server, &conn) == 0 && vg_h2_new(conn, &conn->codec) == 0);
+    VG_MUST(vg_conn_new_detached(server, &conn) == 0 && vg_h2_new(conn, &conn->codec) == 0);
     if (data[0] & 1)
         vg_conn_feed(conn, preface, sizeof(preface) - 1);
     for (size_t at = 1; at < size && !conn->is_closing;) {
@@ -174,6 +167,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         live(conn);
     }
     vg_conn_free_detached(conn, VIGIL_E_CANCELED);
-    must(n_open == 0 && pins == 0);
+    VG_MUST(n_open == 0 && pins == 0);
     return 0;
 }

@@ -1,19 +1,10 @@
 /* fuzz_ws.c - frames of a WebSocket client, in random pieces.
  * Checked: the same bytes in other pieces give the same answers and the same end; after the end
  * nothing is said any more; the output stays bounded. */
-#include <stdlib.h>
-
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "fuzz.h"
 #include "ws.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool ok)
-{
-    if (!ok)
-        abort();
-}
 
 struct run {
     struct vg_outq_pool pool;
@@ -28,7 +19,7 @@ static void begin(struct run *r)
         {VG_SLICE_LIT("sec-websocket-key"), VG_SLICE_LIT("dGhlIHNhbXBsZSBub25jZQ==")}};
     struct vg_http_request request = {.fields = fields, .n_fields = 1};
     vg_outq_init(&r->out, &r->pool);
-    must(vg_ws_accept(&request, NULL, false, &r->out, &r->ws) == 0);
+    VG_MUST(vg_ws_accept(&request, NULL, false, &r->out, &r->ws) == 0);
 }
 
 static void feed(struct run *r, const uint8_t *p, size_t n, struct vg_rng *rng, size_t max)
@@ -36,17 +27,17 @@ static void feed(struct run *r, const uint8_t *p, size_t n, struct vg_rng *rng, 
     while (n > 0 && r->end == 0) {
         size_t want = 1 + vg_rng_below(rng, max), piece = VG_MIN(n, want);
         r->end = vg_ws_receive(r->ws, (const char *)p, piece);
-        must(r->end == 0 || r->end == 1 || r->end == VIGIL_E_INVALID);
+        VG_MUST(r->end == 0 || r->end == 1 || r->end == VIGIL_E_INVALID);
         p += piece;
         n -= piece;
     }
     size_t said = vg_outq_size(&r->out);
-    must(said < 70000);
+    VG_MUST(said < 70000);
     if (r->end) {
         struct vg_slice v = VG_SLICE_LIT("x");
-        must(vg_ws_receive(r->ws, "x", 1) == 1);
-        must(vg_ws_write(r->ws, &v, 1, NULL) == 0 && vg_ws_end(r->ws) == 0);
-        must(vg_outq_size(&r->out) == said);
+        VG_MUST(vg_ws_receive(r->ws, "x", 1) == 1);
+        VG_MUST(vg_ws_write(r->ws, &v, 1, NULL) == 0 && vg_ws_end(r->ws) == 0);
+        VG_MUST(vg_outq_size(&r->out) == said);
     }
 }
 
@@ -69,9 +60,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     begin(&two);
     feed(&one, data + 1, size - 1, &rng, 20);
     feed(&two, data + 1, size - 1, &rng, 1u << 20);
-    must(one.end == two.end);
+    VG_MUST(one.end == two.end);
     size_t n = vg_outq_peek(&one.out, text[0], sizeof(text[0]));
-    must(vg_outq_peek(&two.out, text[1], sizeof(text[1])) == n && memcmp(text[0], text[1], n) == 0);
+    VG_MUST(vg_outq_peek(&two.out, text[1], sizeof(text[1])) == n &&
+            memcmp(text[0], text[1], n) == 0);
     end(&one);
     end(&two);
     return 0;

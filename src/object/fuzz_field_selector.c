@@ -4,31 +4,19 @@
  *   F3 the canonical text parses to an equal selector.
  *   F4 an object that has the required values matches, unless a term contradicts.
  *   F5 resolving either refuses with a message, or keeps the number of terms and indexes them. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "field_selector.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #x);                 \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
+#include "fuzz.h"
 
 /* F3 */
 static void check_text(const struct vg_field_selector *s)
 {
     VG_AUTO(buf) text = {0};
     const struct vg_field_selector *copy = NULL;
-    MUST(vg_field_selector_append(&text, s) == 0);
+    VG_MUST(vg_field_selector_append(&text, s) == 0);
     if (text.n > VG_FIELD_SELECTOR_BYTES_MAX)
         return; /* U+FFFD is longer than the byte it stands for */
-    MUST(vg_field_selector_parse(vg_buf_slice(&text), &copy, NULL) == 0);
-    MUST(vg_field_selector_equal(s, copy));
+    VG_MUST(vg_field_selector_parse(vg_buf_slice(&text), &copy, NULL) == 0);
+    VG_MUST(vg_field_selector_equal(s, copy));
     vg_field_selector_free(copy);
 }
 
@@ -49,7 +37,7 @@ static void check_match(const struct vg_field_selector *s)
         bool same = vg_slice_eq(required(s, &t), t.value);
         all = all && same == (t.op == VG_FIELD_EQUALS);
     }
-    MUST(vg_field_selector_matches(s, required, s) == all);
+    VG_MUST(vg_field_selector_matches(s, required, s) == all);
 }
 
 /* F5 */
@@ -65,10 +53,10 @@ static void check_resolve(const struct vg_field_selector *s, enum vg_field_refus
     const struct vg_field_selector *resolved = NULL;
     VG_AUTO(buf) message = {0};
     int r = vg_field_selector_resolve(s, &kind, &resolved, &message);
-    MUST(r == 0 || (r == VIGIL_E_INVALID && message.n > 0));
+    VG_MUST(r == 0 || (r == VIGIL_E_INVALID && message.n > 0));
     for (uint32_t i = 0; r == 0 && i < vg_field_selector_count(s); i++)
-        MUST(vg_field_selector_at(resolved, i).index <= 1);
-    MUST(r != 0 || vg_field_selector_count(resolved) == vg_field_selector_count(s));
+        VG_MUST(vg_field_selector_at(resolved, i).index <= 1);
+    VG_MUST(r != 0 || vg_field_selector_count(resolved) == vg_field_selector_count(s));
     vg_field_selector_free(resolved);
 }
 
@@ -78,8 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     VG_AUTO(buf) message = {0};
     int r = vg_field_selector_parse(vg_slice(data, size), &s, &message);
     if (r != 0) {
-        MUST(r == VIGIL_E_INVALID || r == VIGIL_E_TOO_LARGE);
-        MUST(message.n > 0 && message.n <= 2 * size + 100);
+        VG_MUST(r == VIGIL_E_INVALID || r == VIGIL_E_TOO_LARGE);
+        VG_MUST(message.n > 0 && message.n <= 2 * size + 100);
         return 0;
     }
     if (vg_field_selector_count(s) <= 64) { /* what follows is quadratic */

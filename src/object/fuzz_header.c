@@ -2,20 +2,10 @@
  * The first two bytes say how long the header is, the rest is header and value; each in a block of
  * its exact size. A fuzzer seldom guesses the value's length, so each input is tried as it is and
  * once more with that length made right. */
-#include <stdint.h>
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "header_int.h"
 #include "object_testing.h"
 #include "splice.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 /* Reads every byte, so that ASan sees those outside. */
 static void touch(struct vg_slice s)
@@ -28,21 +18,21 @@ static void touch(struct vg_slice s)
 
 static void touch_texts(const struct vg_obj_header *h)
 {
-    must(vg_obj_name(h).n > 0);
+    VG_MUST(vg_obj_name(h).n > 0);
     touch(vg_obj_name(h));
     touch(vg_obj_namespace(h));
     touch(vg_obj_uid(h));
     touch(vg_obj_trigger(h));
     for (uint32_t i = 0; i <= h->n_fields; i++)
         touch(vg_obj_field(h, i));
-    must(vg_obj_field(h, h->n_fields).n == 0);
+    VG_MUST(vg_obj_field(h, h->n_fields).n == 0);
 }
 
 static void touch_labels(const struct vg_labels *l)
 {
     struct vg_slice value;
     for (uint32_t i = 0; i < l->n; i++) {
-        must(vg_labels_find(l, vg_labels_key(l, i), &value));
+        VG_MUST(vg_labels_find(l, vg_labels_key(l, i), &value));
         touch(vg_labels_key(l, i));
         touch(value);
     }
@@ -68,7 +58,7 @@ static void try_open(struct vg_slice header, struct vg_slice value)
     touch_labels(&h.labels);
     touch_splices(&h);
     vg_obj_header_read(header, value, &again);
-    must(again.tail == h.tail && again.labels.base == h.labels.base && again.rev_at == h.rev_at);
+    VG_MUST(again.tail == h.tail && again.labels.base == h.labels.base && again.rev_at == h.rev_at);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

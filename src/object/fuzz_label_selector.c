@@ -5,23 +5,11 @@
  *   F4 matching agrees with asking each requirement in turn, by linear search.
  * The input is the selector, a newline, and labels k=v,k=v; without a newline there are no labels.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "label_selector.h"
 #include "label_selector_int.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define LABELS_MAX 64u
-
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #x);                 \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 /* ---- labels ---- */
 
@@ -58,7 +46,7 @@ static void read_labels(struct labels *l, struct vg_slice text)
         add_label(l, at, key_n, value, end - value);
         at = end + 1;
     }
-    MUST(vg_labels_is_sound(&l->set, text.n));
+    VG_MUST(vg_labels_is_sound(&l->set, text.n));
 }
 
 /* ---- F4 ---- */
@@ -90,7 +78,7 @@ static bool holds(const struct vg_label_requirement *r, const struct vg_labels *
         return !has || !find_value(r, v);
     case VG_LABEL_GREATER:
     case VG_LABEL_LESS:
-        MUST(vg_label_parse_int(r->values[0], &bound));
+        VG_MUST(vg_label_parse_int(r->values[0], &bound));
         return has && vg_label_parse_int(v, &number) &&
                (r->op == VG_LABEL_GREATER ? number > bound : number < bound);
     default:
@@ -103,7 +91,7 @@ static void check_match(const struct vg_label_selector *s, const struct vg_label
     bool all = true;
     for (uint32_t i = 0; i < vg_label_selector_count(s); i++)
         all = holds(vg_label_selector_at(s, i), l) && all;
-    MUST(vg_label_selector_matches(s, l) == all);
+    VG_MUST(vg_label_selector_matches(s, l) == all);
 }
 
 /* ---- F3 ---- */
@@ -113,13 +101,13 @@ static void check_text(const struct vg_label_selector *s)
     VG_AUTO(buf) text = {0};
     VG_AUTO(buf) again = {0};
     const struct vg_label_selector *copy = NULL;
-    MUST(vg_label_selector_append(&text, s) == 0);
+    VG_MUST(vg_label_selector_append(&text, s) == 0);
     if (text.n > VG_LABEL_SELECTOR_BYTES_MAX)
         return; /* spaces around `in` can make it longer than what it came from */
-    MUST(vg_label_selector_parse(vg_buf_slice(&text), &copy, NULL) == 0);
-    MUST(vg_label_selector_equal(s, copy));
-    MUST(vg_label_selector_append(&again, copy) == 0);
-    MUST(vg_slice_eq(vg_buf_slice(&text), vg_buf_slice(&again)));
+    VG_MUST(vg_label_selector_parse(vg_buf_slice(&text), &copy, NULL) == 0);
+    VG_MUST(vg_label_selector_equal(s, copy));
+    VG_MUST(vg_label_selector_append(&again, copy) == 0);
+    VG_MUST(vg_slice_eq(vg_buf_slice(&text), vg_buf_slice(&again)));
     vg_label_selector_free(copy);
 }
 
@@ -137,13 +125,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_labels(&labels, rest);
     int r = vg_label_selector_parse(text, &s, &message);
     if (r == 0) {
-        MUST(vg_label_selector_is_sound(s));
+        VG_MUST(vg_label_selector_is_sound(s));
         check_text(s);
         check_match(s, &labels.set);
         vg_label_selector_free(s);
     } else {
-        MUST(r == VIGIL_E_INVALID || r == VIGIL_E_TOO_LARGE);
-        MUST(message.n > 0 && message.n <= 4 * text.n + 2000 * VG_LABEL_SELECTOR_COMPLAINTS_MAX);
+        VG_MUST(r == VIGIL_E_INVALID || r == VIGIL_E_TOO_LARGE);
+        VG_MUST(message.n > 0 && message.n <= 4 * text.n + 2000 * VG_LABEL_SELECTOR_COMPLAINTS_MAX);
     }
     return 0;
 }

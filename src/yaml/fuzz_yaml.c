@@ -2,19 +2,10 @@
  * Checked: what is read can be written as YAML and reads back as the same value; what is refused
  * says why; the limits hold. */
 #include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "yaml.h"
 #include "json/equal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool ok)
-{
-    if (!ok)
-        abort();
-}
 
 /* Written YAML may be refused for one reason alone: folding and indenting made it too long. */
 static void check_round(struct vg_arena *a, const struct vg_json *v)
@@ -22,9 +13,9 @@ static void check_round(struct vg_arena *a, const struct vg_json *v)
     VG_AUTO(buf) text = {0};
     struct vg_json *again;
     struct vg_yaml_opts wide = {.max_bytes = (size_t)1 << 30};
-    must(vg_yaml_write(&text, v) == 0);
-    must(vg_yaml_parse(a, vg_buf_slice(&text), &wide, &again, NULL) == 0);
-    must(vg_json_equal(v, again) == 1);
+    VG_MUST(vg_yaml_write(&text, v) == 0);
+    VG_MUST(vg_yaml_parse(a, vg_buf_slice(&text), &wide, &again, NULL) == 0);
+    VG_MUST(vg_json_equal(v, again) == 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -39,6 +30,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (r == 0)
         check_round(&a, v);
     else
-        must(r == -ENOMEM || st.message[0] != '\0');
+        VG_MUST(r == -ENOMEM || st.message[0] != '\0');
     return 0;
 }

@@ -2,20 +2,8 @@
  *   O1 every text of an object lies inside its block; labels are sound.
  *   O2 its JSON makes the same object again.
  *   O3 values lie inside the JSON, iteration ends, unescaping stays within what it says. */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "object_int.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(x)                                                                                    \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #x);                 \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static bool same(struct vigil_text a, struct vigil_text b)
 {
@@ -28,13 +16,13 @@ static void check_inside(const struct vigil_object *o, struct vigil_value v)
     struct vigil_text json = vigil_object_json(o);
     if (v.type == VIGIL_NONE)
         return;
-    MUST(v.raw.p >= json.p && v.raw.p + v.raw.n <= json.p + json.n && v.raw.n > 0);
+    VG_MUST(v.raw.p >= json.p && v.raw.p + v.raw.n <= json.p + json.n && v.raw.n > 0);
     char buf[8];
     long n = vigil_value_copy(v, buf, sizeof(buf));
-    MUST(v.type == VIGIL_STRING || n == -1);
-    MUST(n < (long)(3 * v.raw.n + 1));
+    VG_MUST(v.type == VIGIL_STRING || n == -1);
+    VG_MUST(n < (long)(3 * v.raw.n + 1));
     struct vigil_text s = vigil_value_string(v);
-    MUST(!s.p || (size_t)n <= 3 * s.n);
+    VG_MUST(!s.p || (size_t)n <= 3 * s.n);
     (void)vigil_value_int(v, 0);
     (void)vigil_value_double(v, 0);
     (void)vigil_value_bool(v, false);
@@ -49,7 +37,7 @@ static void check_walk(const struct vigil_object *o, struct vigil_value v, unsig
     check_inside(o, v);
     while (depth < 4 && vigil_value_next(v, &at, &key, &child)) {
         check_walk(o, child, depth + 1);
-        MUST(++steps <= v.raw.n);
+        VG_MUST(++steps <= v.raw.n);
     }
 }
 
@@ -57,18 +45,18 @@ static void check_walk(const struct vigil_object *o, struct vigil_value v, unsig
 static void check_object(const struct vigil_object *o)
 {
     struct vg_labels labels = vg_object_labels(o);
-    MUST(vg_labels_is_sound(&labels, SIZE_MAX));
-    MUST(vigil_object_name(o).n > 0);
+    VG_MUST(vg_labels_is_sound(&labels, SIZE_MAX));
+    VG_MUST(vigil_object_name(o).n > 0);
     const struct vigil_object *again = vigil_object_parse(vigil_object_json(o), NULL);
-    MUST(again);
-    MUST(same(vigil_object_key(o), vigil_object_key(again)));
-    MUST(same(vigil_object_kind(o), vigil_object_kind(again)));
-    MUST(same(vigil_object_uid(o), vigil_object_uid(again)));
-    MUST(same(vigil_object_resource_version(o), vigil_object_resource_version(again)));
-    MUST(labels.n == vg_object_labels(again).n);
+    VG_MUST(again);
+    VG_MUST(same(vigil_object_key(o), vigil_object_key(again)));
+    VG_MUST(same(vigil_object_kind(o), vigil_object_kind(again)));
+    VG_MUST(same(vigil_object_uid(o), vigil_object_uid(again)));
+    VG_MUST(same(vigil_object_resource_version(o), vigil_object_resource_version(again)));
+    VG_MUST(labels.n == vg_object_labels(again).n);
     vigil_object_unref(again);
     for (uint32_t i = 0; i < labels.n; i++)
-        MUST(vg_labels_find(&labels, vg_labels_key(&labels, i), NULL));
+        VG_MUST(vg_labels_find(&labels, vg_labels_key(&labels, i), NULL));
     struct vigil_text a, b, c;
     (void)vigil_object_controller(o, &a, &b, &c);
     (void)vigil_object_annotation(o, "a");

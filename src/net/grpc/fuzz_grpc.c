@@ -2,22 +2,13 @@
  * Checked: each call ends exactly once, whatever comes; after the connection is lost no stream is
  * left; a message is never longer than allowed; the output stays bounded. The first byte chooses
  * how the calls behave; what follows is the server's. */
-#include <stdlib.h>
-
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "fuzz.h"
 #include "session.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MESSAGE_MAX 5000
 #define CALLS 4
-
-static void must(bool ok)
-{
-    if (!ok)
-        abort();
-}
 
 struct fuzz_call {
     struct vg_grpc_call call;
@@ -28,7 +19,7 @@ struct fuzz_call {
 static void on_message(struct vg_grpc_call *c, struct vg_slice m)
 {
     struct fuzz_call *f = VG_CONTAINER_OF(c, struct fuzz_call, call);
-    must(m.n <= MESSAGE_MAX && !f->has_ended);
+    VG_MUST(m.n <= MESSAGE_MAX && !f->has_ended);
     f->n_messages++;
     if (f->is_pausing && f->n_messages % 3 == 0)
         vg_grpc_pause(c);
@@ -36,9 +27,9 @@ static void on_message(struct vg_grpc_call *c, struct vg_slice m)
 static void on_end(struct vg_grpc_call *c)
 {
     struct fuzz_call *f = VG_CONTAINER_OF(c, struct fuzz_call, call);
-    must(!f->has_ended && c->stream == NULL);
-    must(memchr(c->status.message, 0, sizeof c->status.message) != NULL);
-    must(c->answer.n <= MESSAGE_MAX);
+    VG_MUST(!f->has_ended && c->stream == NULL);
+    VG_MUST(memchr(c->status.message, 0, sizeof c->status.message) != NULL);
+    VG_MUST(c->answer.n <= MESSAGE_MAX);
     f->has_ended = true;
 }
 
@@ -49,7 +40,7 @@ static void on_wake(struct vg_grpc_session *s)
 static void on_going(struct vg_grpc_session *s, const char *why)
 {
     (void)s;
-    must(strlen(why) < 256);
+    VG_MUST(strlen(why) < 256);
 }
 static void on_ended(struct vg_grpc_session *s, struct vg_grpc_call *c)
 {
@@ -70,9 +61,9 @@ static void start_calls(struct vg_grpc_session *s, struct fuzz_call *calls, unsi
         c->on_message = on_message;
         c->on_end = on_end;
         c->msg = vg_grpc_msg_new(300, &bytes);
-        must(c->msg);
+        VG_MUST(c->msg);
         memset(bytes, 'x', 300);
-        must(vg_grpc_session_start(s, c, &none, 1000) == 0);
+        VG_MUST(vg_grpc_session_start(s, c, &none, 1000) == 0);
     }
 }
 
@@ -80,7 +71,7 @@ static void start_calls(struct vg_grpc_session *s, struct fuzz_call *calls, unsi
 static int speak(struct vg_grpc_session *s)
 {
     int r = vg_grpc_session_fill(s, NULL);
-    must(s->out.n < 2 * VG_GRPC_OUT_MAX);
+    VG_MUST(s->out.n < 2 * VG_GRPC_OUT_MAX);
     size_t n = s->out.n;
     vg_outq_consume(&s->out, n);
     vg_grpc_session_sent(s, n, 0);
@@ -100,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                         .window = 70000,
                                         .pool = &pool};
     unsigned how = size ? data[0] : 0;
-    must(vg_grpc_session_init(&s, &opts) == 0);
+    VG_MUST(vg_grpc_session_init(&s, &opts) == 0);
     start_calls(&s, calls, how);
     int r = speak(&s);
     vg_rng_seed(&rng, size);
@@ -115,9 +106,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             vg_grpc_resume(&calls[i].call);
     }
     vg_grpc_session_lost(&s, "the end");
-    must(s.n_streams == 0);
+    VG_MUST(s.n_streams == 0);
     for (size_t i = 0; i < CALLS; i++) {
-        must(calls[i].has_ended);
+        VG_MUST(calls[i].has_ended);
         vg_grpc_msg_unref(calls[i].call.msg);
         vg_buf_done(&calls[i].call.answer);
     }

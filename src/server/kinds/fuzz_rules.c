@@ -7,12 +7,11 @@
 #include <stdlib.h>
 
 #include "convert.h"
+#include "fuzz.h"
 #include "proto_fuzz.h"
 #include "rules/rules.h"
 #include "server/schema/decode.h"
 #include "server/schema/default.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct run {
     struct vg_arena arena;
@@ -26,15 +25,9 @@ struct run {
 /* As many as a kind has. */
 #define PARTS_MAX 2
 
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 static void write(struct vg_buf *b, const struct vg_json *v)
 {
-    must(vg_json_write(b, v, VG_JSON_ESCAPE_HTML) == 0);
+    VG_MUST(vg_json_write(b, v, VG_JSON_ESCAPE_HTML) == 0);
 }
 
 static void must_equal(const struct vg_buf *a, const struct vg_buf *b)
@@ -69,13 +62,13 @@ static void check_arranged(struct run *r, const struct vg_schema_type *type,
     VG_AUTO(proto_encoder) e = {0};
     struct vg_json other;
     write(&text, v);
-    must(vg_schema_arrange(&r->arena, type, v, &other) == 0);
+    VG_MUST(vg_schema_arrange(&r->arena, type, v, &other) == 0);
     write(&again, &other);
     must_equal(&text, &again);
     int err = vg_proto_encode(&e, type, vg_buf_slice(&text), VG_SLICE_LIT("1"), &bytes);
     if (err < 0)
         fprintf(stderr, "%s: %.*s\n", vg_err_text(err), VG_SLICE_ARG(vg_buf_slice(&text)));
-    must(err == 0);
+    VG_MUST(err == 0);
 }
 
 /* R4 */
@@ -84,10 +77,10 @@ static void check_versions(struct run *r, const struct vg_json *stored)
     VG_AUTO(buf) a = {0};
     VG_AUTO(buf) b = {0};
     struct vg_json own, back, own_again;
-    must(vg_kind_from_stored(&r->arena, r->kind, stored, &own) == 0);
+    VG_MUST(vg_kind_from_stored(&r->arena, r->kind, stored, &own) == 0);
     check_arranged(r, r->type, &own);
-    must(vg_kind_to_stored(&r->arena, r->kind, &own, &back) == 0);
-    must(vg_kind_from_stored(&r->arena, r->kind, &back, &own_again) == 0);
+    VG_MUST(vg_kind_to_stored(&r->arena, r->kind, &own, &back) == 0);
+    VG_MUST(vg_kind_from_stored(&r->arena, r->kind, &back, &own_again) == 0);
     write(&a, &own);
     write(&b, &own_again);
     must_equal(&a, &b);
@@ -97,11 +90,11 @@ static void check_versions(struct run *r, const struct vg_json *stored)
 static void stamp(struct run *r, struct vg_json *v)
 {
     struct vg_json *meta = vg_json_get_str(v, "metadata");
-    must(vg_json_is(meta, VG_JSON_OBJECT));
-    must(vg_json_object_set(&r->arena, meta, VG_SLICE_LIT("creationTimestamp"),
-                            vg_json_string_ref(VG_SLICE_LIT("2020-01-01T00:00:00Z"))) == 0);
-    must(vg_json_object_set(&r->arena, meta, VG_SLICE_LIT("uid"),
-                            vg_json_string_ref(VG_SLICE_LIT("u"))) == 0);
+    VG_MUST(vg_json_is(meta, VG_JSON_OBJECT));
+    VG_MUST(vg_json_object_set(&r->arena, meta, VG_SLICE_LIT("creationTimestamp"),
+                               vg_json_string_ref(VG_SLICE_LIT("2020-01-01T00:00:00Z"))) == 0);
+    VG_MUST(vg_json_object_set(&r->arena, meta, VG_SLICE_LIT("uid"),
+                               vg_json_string_ref(VG_SLICE_LIT("u"))) == 0);
 }
 
 /* As it would be stored. False: the decoder refuses it. */
@@ -118,19 +111,20 @@ static bool read(struct run *r, struct vg_json *object, const struct vg_json *ol
                                                     : r->rules->prepare;
     if (vg_schema_decode(&r->arena, r->type, object, &unknown, &why) < 0)
         return false;
-    must(vg_schema_default(&r->arena, r->type, object) == 0);
-    must(vg_schema_arrange(&r->arena, r->type, object, ret) == 0);
+    VG_MUST(vg_schema_default(&r->arena, r->type, object) == 0);
+    VG_MUST(vg_schema_arrange(&r->arena, r->type, object, ret) == 0);
     check_arranged(r, r->type, ret);
     write(&before, object);
     if (r->kind->stored) {
         struct vg_json own = *ret;
-        must(vg_kind_to_stored(&r->arena, r->kind, &own, ret) == 0);
-        must(vg_schema_default(&r->arena, r->kind->stored->type, ret) == 0);
+        VG_MUST(vg_kind_to_stored(&r->arena, r->kind, &own, ret) == 0);
+        VG_MUST(vg_schema_default(&r->arena, r->kind->stored->type, ret) == 0);
     }
     stamp(r, ret);
-    must(!prepare || prepare(&r->arena, ret, old) == 0);
+    VG_MUST(!prepare || prepare(&r->arena, ret, old) == 0);
     struct vg_json prepared = *ret;
-    must(vg_schema_arrange(&r->arena, vg_kind_type(vg_kind_stored(r->kind)), &prepared, ret) == 0);
+    VG_MUST(vg_schema_arrange(&r->arena, vg_kind_type(vg_kind_stored(r->kind)), &prepared, ret) ==
+            0);
     check_arranged(r, vg_kind_type(vg_kind_stored(r->kind)), ret);
     if (r->kind->stored)
         check_versions(r, ret);
@@ -142,7 +136,7 @@ static bool read(struct run *r, struct vg_json *object, const struct vg_json *ol
 static void warn(void *arg, const char *text)
 {
     (void)arg;
-    must(text != NULL);
+    VG_MUST(text != NULL);
 }
 
 static void check(struct run *r, const struct vg_json *now, const struct vg_json *old,
@@ -158,7 +152,7 @@ static void check(struct run *r, const struct vg_json *now, const struct vg_json
         r->rules->check(&c, &at);
     if (old && r->part) {
         r->part->check(&c, &at, old);
-        must(!e.failed && vg_field_errors_append(&text, &e) == 0);
+        VG_MUST(!e.failed && vg_field_errors_append(&text, &e) == 0);
         return;
     }
     if (old && is_status && r->rules->check_status)
@@ -169,7 +163,7 @@ static void check(struct run *r, const struct vg_json *now, const struct vg_json
         r->rules->warn(&c, &at, old);
     if (is_status && old && r->rules->warn_status)
         r->rules->warn_status(&c, &at, old);
-    must(!e.failed && vg_field_errors_append(&text, &e) == 0);
+    VG_MUST(!e.failed && vg_field_errors_append(&text, &e) == 0);
 }
 
 static struct vg_json *parse(struct run *r, struct vg_slice text)
