@@ -204,31 +204,8 @@ static size_t page_of(const struct live *v)
 static void scroll(struct live *v)
 {
     size_t page = page_of(v), last = v->n > page ? v->n - page : 0;
-    switch (v->cli->terminal.key) {
-    case VG_KEY_QUIT:
+    if (!vg_terminal_scroll(&v->cli->terminal, page, last, &v->top))
         v->status = VG_EXIT_OK;
-        break;
-    case VG_KEY_UP:
-        v->top -= v->top > 0;
-        break;
-    case VG_KEY_DOWN:
-        v->top++;
-        break;
-    case VG_KEY_PAGE_UP:
-        v->top -= VG_MIN(v->top, page);
-        break;
-    case VG_KEY_PAGE_DOWN:
-        v->top += page;
-        break;
-    case VG_KEY_HOME:
-        v->top = 0;
-        break;
-    case VG_KEY_END:
-        v->top = last;
-        break;
-    case VG_KEY_NONE:
-        break;
-    }
     v->cli->terminal.key = VG_KEY_NONE; /* a key counts once */
     v->top = VG_MIN(v->top, last);
 }

@@ -188,6 +188,35 @@ unsigned vg_terminal_turn(struct vg_terminal *t, struct vigil_client *c, int max
     return saw | (was_interrupted ? (unsigned)VG_SAW_INTERRUPT : 0);
 }
 
+bool vg_terminal_scroll(const struct vg_terminal *t, size_t page, size_t end, size_t *at)
+{
+    switch (t->key) {
+    case VG_KEY_QUIT:
+        return false;
+    case VG_KEY_UP:
+        *at -= *at > 0;
+        break;
+    case VG_KEY_DOWN:
+        ++*at;
+        break;
+    case VG_KEY_PAGE_UP:
+        *at -= VG_MIN(*at, page);
+        break;
+    case VG_KEY_PAGE_DOWN:
+        *at += page;
+        break;
+    case VG_KEY_HOME:
+        *at = 0;
+        break;
+    case VG_KEY_END:
+        *at = end;
+        break;
+    case VG_KEY_NONE:
+        break;
+    }
+    return true;
+}
+
 /* ---- frames ---- */
 
 /* Terminals that know mode 2026 show a frame at once; others pass over it. */

@@ -43,6 +43,9 @@ VG_CHECK int vg_terminal_enter(struct vg_terminal *t);
 void vg_terminal_leave(struct vg_terminal *t);
 /* Wait for the client's loop, a signal, a key or max_ms (-1: for ever), and step the client. */
 unsigned vg_terminal_turn(struct vg_terminal *t, struct vigil_client *c, int max_ms);
+/* The first line that is shown, after the key of the last turn; it may be past `end`, where the key
+ * End goes. False: the key was the one to quit with. */
+bool vg_terminal_scroll(const struct vg_terminal *t, size_t page, size_t end, size_t *at);
 
 /* ---- frames: built whole, written at once, without flicker ---- */
 enum vg_style { VG_PLAIN, VG_HEAD, VG_ADDED, VG_CHANGED, VG_DELETED, VG_DIM };

@@ -173,36 +173,6 @@ static int draw(struct top *t)
 
 /* ---- running ---- */
 
-static bool scroll(struct top *t)
-{
-    size_t page = t->cli->terminal.rows / 2;
-    switch (t->cli->terminal.key) {
-    case VG_KEY_QUIT:
-        return false;
-    case VG_KEY_UP:
-        t->skip -= t->skip > 0;
-        break;
-    case VG_KEY_DOWN:
-        t->skip++;
-        break;
-    case VG_KEY_PAGE_UP:
-        t->skip -= VG_MIN(t->skip, page);
-        break;
-    case VG_KEY_PAGE_DOWN:
-        t->skip += page;
-        break;
-    case VG_KEY_HOME:
-        t->skip = 0;
-        break;
-    case VG_KEY_END:
-        t->skip = SIZE_MAX;
-        break;
-    case VG_KEY_NONE:
-        break;
-    }
-    return true;
-}
-
 /* Until the next look. An exit status, or -1: look again. */
 static int wait_period(struct top *t)
 {
@@ -212,7 +182,7 @@ static int wait_period(struct top *t)
         unsigned saw = vg_terminal_turn(&t->cli->terminal, t->cli->client, ms);
         if (saw & VG_SAW_INTERRUPT)
             return VG_EXIT_INTERRUPTED;
-        if (!scroll(t))
+        if (!vg_terminal_scroll(&t->cli->terminal, t->cli->terminal.rows / 2, SIZE_MAX, &t->skip))
             return VG_EXIT_OK;
         if ((saw & VG_SAW_CHANGE) && draw(t) < 0)
             return VG_EXIT_FAILED;
