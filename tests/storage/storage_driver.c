@@ -42,12 +42,28 @@ bool vg_drv_engine_has(const char *engine, enum vg_drv_feature feature)
     return e && (e->features & feature);
 }
 
-const char *vg_drv_engine_lacks(const char *engine)
+/* Why the engine cannot be tested here; NULL: it can. */
+static const char *lacks(const char *engine)
 {
     const struct engine *e = find_engine(engine);
     if (!e)
         return "there is no such engine";
     return e->etcd && !vg_test_etcd_binary(e->etcd) ? "its etcd is not there" : NULL;
+}
+
+const char *vg_drv_args(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s <engine> [pattern of test names]\n", argv[0]);
+        exit(2);
+    }
+    if (lacks(argv[1])) {
+        printf("SKIPPED: %s: %s\n", argv[1], lacks(argv[1]));
+        exit(77);
+    }
+    if (argc > 2)
+        cmocka_set_test_filter(argv[2]);
+    return argv[1];
 }
 
 const char *const *vg_drv_engines(void)

@@ -25,8 +25,10 @@ enum vg_drv_feature {
 };
 /* False too when there is no such engine. */
 bool vg_drv_engine_has(const char *engine, enum vg_drv_feature feature);
-/* Why it cannot be opened here; NULL: it can. */
-const char *vg_drv_engine_lacks(const char *engine);
+/* The engine that a test's first argument names; a second one is a pattern of the tests to run.
+ * What is wrong with them ends the process, and so does an engine that is not here: the test is
+ * skipped. */
+const char *vg_drv_args(int argc, char **argv);
 /* Names of all engines that the driver can open, NULL at the end. */
 const char *const *vg_drv_engines(void);
 

@@ -367,16 +367,6 @@ int main(int argc, char **argv)
         T(health_tells_when_etcd_is_gone_and_when_it_is_back),
         cmocka_unit_test(where_no_etcd_is_the_message_says_what_was_tried),
     };
-    if (argc < 2) {
-        fprintf(stderr, "usage: %s <engine> [pattern of test names]\n", argv[0]);
-        return 2;
-    }
-    engine = argv[1];
-    if (vg_drv_engine_lacks(engine)) {
-        printf("SKIPPED: %s: %s\n", engine, vg_drv_engine_lacks(engine));
-        return 77;
-    }
-    if (argc > 2)
-        cmocka_set_test_filter(argv[2]);
+    engine = vg_drv_args(argc, argv);
     return cmocka_run_group_tests_name("storage_etcd", tests, NULL, NULL);
 }

@@ -7,7 +7,6 @@
  * must get it too, and the state at any such revision must be the model's. */
 #include "storage_model_run.h"
 
-#include <stdio.h>
 
 static const char *engine;
 
@@ -352,14 +351,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_engine_does_what_the_model_does_when_it_is_killed),
         cmocka_unit_test(the_engine_does_what_the_model_does_when_memory_runs_out),
     };
-    if (argc < 2) {
-        fprintf(stderr, "usage: %s <engine>\n", argv[0]);
-        return 2;
-    }
-    engine = argv[1];
-    if (vg_drv_engine_lacks(engine)) {
-        printf("SKIPPED: %s: %s\n", engine, vg_drv_engine_lacks(engine));
-        return 77;
-    }
+    engine = vg_drv_args(argc, argv);
     return cmocka_run_group_tests_name("storage_model", tests, NULL, NULL);
 }

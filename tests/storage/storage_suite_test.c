@@ -147,17 +147,7 @@ int main(int argc, char **argv)
         &vg_suite_txn,   &vg_suite_limits, &vg_suite_range, &vg_suite_compact,
         &vg_suite_watch, &vg_suite_flow,   &vg_suite_ttl,   &vg_suite_life,
     };
-    if (argc < 2) {
-        fprintf(stderr, "usage: %s <engine> [pattern of test names]\n", argv[0]);
-        return 2;
-    }
-    engine = argv[1];
-    if (vg_drv_engine_lacks(engine)) {
-        printf("SKIPPED: %s: %s\n", engine, vg_drv_engine_lacks(engine));
-        return 77;
-    }
-    if (argc > 2)
-        cmocka_set_test_filter(argv[2]);
+    engine = vg_drv_args(argc, argv);
     int failed = 0;
     for (size_t i = 0; i < VG_ARRAY_LEN(topics); i++)
         failed +=

@@ -348,14 +348,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_increment_is_lost_and_all_watchers_see_one_history),
         cmocka_unit_test(reads_are_whole_or_fail_while_history_is_compacted),
     };
-    if (argc < 2) {
-        fprintf(stderr, "usage: %s <engine>\n", argv[0]);
-        return 2;
-    }
-    engine = argv[1];
-    if (vg_drv_engine_lacks(engine)) {
-        printf("SKIPPED: %s: %s\n", engine, vg_drv_engine_lacks(engine));
-        return 77;
-    }
+    engine = vg_drv_args(argc, argv);
     return cmocka_run_group_tests_name("storage_threads", tests, NULL, NULL);
 }
