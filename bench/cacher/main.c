@@ -2,7 +2,6 @@
  * drop what they are handed, and times are processor time of the thread that did the work, so that
  * a busy machine changes little. Beside each part stands what kube-apiserver's own numbers imply.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,15 +72,6 @@ static int run_parts(struct report *r)
     return failed;
 }
 
-static void save_json(const struct report *r)
-{
-    FILE *out = fopen(r->settings.json, "we");
-    if (out)
-        report_json(r, texts, out);
-    if (!out || fclose(out) != 0)
-        bench_die("cannot write %s: %s", r->settings.json, strerror(errno));
-}
-
 int main(int argc, char **argv)
 {
     struct report *r = part_shared_report();
@@ -92,7 +82,6 @@ int main(int argc, char **argv)
         "Medians (lowest - highest) of %zu rounds; ns and us are processor time of the thread.\n",
         r->settings.rounds);
     int failed = run_parts(r);
-    if (r->settings.json)
-        save_json(r);
+    report_save(r, texts);
     return r->settings.check && (failed || !report_is_met(r)) ? 1 : 0;
 }

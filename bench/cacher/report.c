@@ -1,7 +1,9 @@
 /* report.c - see report.h. */
 #include "report.h"
 
+#include <errno.h>
 #include <stdarg.h>
+#include <string.h>
 
 static struct row *new_row(struct report *r, const char *unit)
 {
@@ -103,7 +105,7 @@ bool report_is_met(const struct report *r)
 
 /* ---- for programs ---- */
 
-void report_json(const struct report *r, const struct part_text *parts, FILE *out)
+static void write_json(const struct report *r, const struct part_text *parts, FILE *out)
 {
     fprintf(out, "{\"quick\":%s,\"rounds\":%zu,\n \"rows\":[", r->settings.quick ? "true" : "false",
             r->settings.rounds);
@@ -125,4 +127,15 @@ void report_json(const struct report *r, const struct part_text *parts, FILE *ou
                 is_met(b) ? "met" : "missed");
     }
     fputs("]}\n", out);
+}
+
+void report_save(const struct report *r, const struct part_text *parts)
+{
+    if (!r->settings.json)
+        return;
+    FILE *out = fopen(r->settings.json, "we");
+    if (out)
+        write_json(r, parts, out);
+    if (!out || fclose(out) != 0)
+        bench_die("cannot write %s: %s", r->settings.json, strerror(errno));
 }

@@ -54,7 +54,8 @@ struct part_text {
     const char *name, *title, *peer; /* peer: what kube-apiserver's own numbers imply; NULL */
 };
 void report_print(const struct report *r, int part, const struct part_text *text, FILE *out);
-void report_json(const struct report *r, const struct part_text *parts, FILE *out);
+/* As JSON, to the file that --json names, if any. */
+void report_save(const struct report *r, const struct part_text *parts);
 bool report_is_met(const struct report *r);
 
 #endif

@@ -2,24 +2,12 @@
 #include "settings.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define MORE_MAX 4u
 #define FIRST_MORE 256 /* above every letter */
-
-static size_t number_arg(const char *text, size_t max)
-{
-    char *end = NULL;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (errno || *end || end == text || n == 0 || n > max)
-        bench_die("'%s' is not a number from 1 to %zu", text, max);
-    return n;
-}
 
 static const char *part_arg(const char *text, const struct part_text *parts, size_t n)
 {
@@ -49,7 +37,7 @@ static bool take_arg(struct settings *s, int letter)
         s->only = optarg;
         return true;
     case 'r':
-        s->rounds = number_arg(optarg, ROUNDS_MAX);
+        s->rounds = bench_number_arg(optarg, ROUNDS_MAX);
         return true;
     default:
         return false;
@@ -58,9 +46,8 @@ static bool take_arg(struct settings *s, int letter)
 
 static void fill_defaults(struct settings *s)
 {
-    struct stat st;
     if (!s->dir)
-        s->dir = stat("build", &st) == 0 && S_ISDIR(st.st_mode) ? "build" : ".";
+        s->dir = bench_default_dir();
     if (!s->rounds)
         s->rounds = s->quick ? 3 : 5;
 }

@@ -124,12 +124,6 @@ int main(int argc, char **argv)
     printf("Medians (lowest - highest) of %zu rounds, pods of 4 KB as JSON over TLS.\n",
            r->settings.rounds);
     run_parts(r, &b);
-    if (r->settings.json) {
-        FILE *out = fopen(r->settings.json, "we");
-        if (out)
-            report_json(r, texts, out);
-        if (!out || fclose(out) != 0)
-            bench_die("cannot write %s: %s", r->settings.json, strerror(errno));
-    }
+    report_save(r, texts);
     return r->settings.check && !report_is_met(r) ? 1 : 0;
 }

@@ -5,10 +5,10 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "client/fifo/consume.h"
 #include "client/object/client_object_testing.h"
+#include "timing.h"
 #include "vigil/store.h"
 
 #define PODS 10000u
@@ -20,19 +20,6 @@ struct bench {
     const struct vigil_object *objects[PODS];
     struct vigil_store *store;
 };
-
-static double cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void must(int r)
 {
@@ -71,14 +58,13 @@ static double measure(struct bench *b, void (*fn)(struct bench *b), void (*after
 {
     double t[ROUNDS];
     for (unsigned i = 0; i < ROUNDS; i++) {
-        double start = cpu_ns();
+        double start = bench_thread_ns();
         fn(b);
-        t[i] = (cpu_ns() - start) / PODS;
+        t[i] = (bench_thread_ns() - start) / PODS;
         if (after)
             after(b);
     }
-    qsort(t, ROUNDS, sizeof(t[0]), by_value);
-    return t[ROUNDS / 2];
+    return bench_median(t, ROUNDS);
 }
 
 static void look(struct bench *b)
@@ -221,9 +207,9 @@ int main(void)
     /* Keep what was freed: fresh pages cost the kernel more than the object costs us. */
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     make_texts(&b);
-    double start = cpu_ns();
+    double start = bench_thread_ns();
     make_objects(&b);
-    printf("make an object, in fresh memory %.0f ns\n", (cpu_ns() - start) / PODS);
+    printf("make an object, in fresh memory %.0f ns\n", (bench_thread_ns() - start) / PODS);
     drop(&b);
     double make = measure(&b, make_objects, drop);
     make_objects(&b);

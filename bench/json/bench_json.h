@@ -39,10 +39,6 @@ extern const struct contender with_vigil;
 extern const struct contender with_jansson;
 extern const struct contender with_simdjson;
 
-/* CPU seconds of this thread; what others do to the machine counts less. */
-double cpu_seconds(void);
-/* Sorts v. */
-double median(double *v, size_t n);
 /* Passes of a job that take about `seconds`. */
 size_t calibrate(const struct contender *c, void *state, enum job job, const struct docs *docs,
                  double seconds);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bench_json.h"
+#include "timing.h"
 
 #define ROUNDS_MAX 101
 
@@ -99,7 +100,7 @@ static void spread(const double *a, const double *b, size_t n, double ret[3])
     double v[ROUNDS_MAX];
     for (size_t i = 0; i < n; i++)
         v[i] = b ? (b[i] > 0 ? a[i] / b[i] : 0) : a[i];
-    ret[0] = median(v, n);
+    ret[0] = bench_median(v, n);
     ret[1] = v[0];
     ret[2] = v[n - 1];
 }

@@ -5,11 +5,11 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "object/object_testing.h"
 #include "object/predicate.h"
 #include "server/storage/record.h"
+#include "timing.h"
 #include "json/json.h"
 
 #define PODS 1000u
@@ -25,19 +25,6 @@ struct bench {
     struct vg_obj_predicate *predicate;
     uint64_t sink; /* what is computed is used */
 };
-
-static double cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* ---- the objects ---- */
 
@@ -149,14 +136,13 @@ static double measure(struct bench *b, job_fn *job, unsigned passes)
 {
     double v[ROUNDS];
     for (unsigned r = 0; r < ROUNDS; r++) {
-        double start = cpu_ns();
+        double start = bench_thread_ns();
         for (unsigned p = 0; p < passes; p++)
             for (unsigned i = 0; i < PODS; i++)
                 job(b, i);
-        v[r] = (cpu_ns() - start) / PODS / passes;
+        v[r] = (bench_thread_ns() - start) / PODS / passes;
     }
-    qsort(v, ROUNDS, sizeof v[0], by_value);
-    return v[ROUNDS / 2];
+    return bench_median(v, ROUNDS);
 }
 
 static void set_predicate(struct bench *b, const char *ns, const char *labels, const char *fields)

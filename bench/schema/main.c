@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench_schema.h"
+#include "timing.h"
 
 #define ROUNDS 15u
 #define PASSES 8u
@@ -24,31 +24,12 @@ void must(int r)
     }
 }
 
-static double cpu_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double v[ROUNDS])
-{
-    qsort(v, ROUNDS, sizeof *v, by_value);
-    return v[ROUNDS / 2];
-}
-
 static double time_of(void (*run)(void *), void *state)
 {
-    double start = cpu_seconds();
+    double start = bench_thread_ns();
     for (unsigned i = 0; i < PASSES; i++)
         run(state);
-    return (cpu_seconds() - start) / PASSES;
+    return (bench_thread_ns() - start) * 1e-9 / PASSES;
 }
 
 #if defined(HAVE_PROTOBUF_C)
@@ -77,12 +58,12 @@ static bool compare(const struct pods *p, const char *what, void (*ours)(void *)
         b[i] = theirs ? time_of(theirs, their_state) : a[i];
         ratio[i] = b[i] / a[i];
     }
-    double mine = median(a), r = median(ratio);
+    double mine = bench_median(a, ROUNDS), r = bench_median(ratio, ROUNDS);
     printf("%-26s %-7s %7.0f MB/s of protobuf, %5.0f MB/s of JSON", p->name, what,
            (double)p->bytes_n / mine / 1e6, (double)p->json_n / mine / 1e6);
     if (theirs)
         printf("; protobuf-c %5.0f MB/s, ratio %.2f (%.2f to %.2f)",
-               (double)p->bytes_n / median(b) / 1e6, r, ratio[0], ratio[ROUNDS - 1]);
+               (double)p->bytes_n / bench_median(b, ROUNDS) / 1e6, r, ratio[0], ratio[ROUNDS - 1]);
     printf("\n");
     return !theirs || r >= BAR;
 }

@@ -1,10 +1,8 @@
 /* main.c - bench_server: vigild over real sockets. The server is a process of its own, whose
  * processor time and memory are read from /proc; clients and floors run in this one. Beside each
  * part stands what kube-apiserver 1.36.4 with etcd was measured at on a machine of two cores. */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "rows.h"
 #include "settings.h"
@@ -45,15 +43,6 @@ static void (*const runs[])(const struct bench *b) = {
 
 static const char *vigild = "build/vigild", *kube;
 
-static void raise_files(void)
-{
-    struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
-        l.rlim_cur = l.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &l);
-    }
-}
-
 static void run_parts(struct report *r)
 {
     struct bench b = {r, vigild, r->settings.dir, kube, r->settings.rounds, r->settings.quick};
@@ -83,18 +72,12 @@ int main(int argc, char **argv)
                   VG_ARRAY_LEN(more));
     bench_catch_signals();
     signal(SIGPIPE, SIG_IGN);
-    raise_files();
+    bench_raise_files();
     r->settings.dir = bench_scratch(r->settings.dir);
     printf("Medians (lowest - highest) of %zu rounds; times are processor time of the server "
            "unless said.\n",
            r->settings.rounds);
     run_parts(r);
-    if (r->settings.json) {
-        FILE *out = fopen(r->settings.json, "we");
-        if (out)
-            report_json(r, texts, out);
-        if (!out || fclose(out) != 0)
-            bench_die("cannot write %s: %s", r->settings.json, strerror(errno));
-    }
+    report_save(r, texts);
     return r->settings.check && !report_is_met(r) ? 1 : 0;
 }

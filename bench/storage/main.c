@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "results.h"
 
@@ -26,16 +24,6 @@ struct args {
     uint32_t writers;
     size_t rounds;
 };
-
-static uint32_t number_arg(const char *text, uint32_t max)
-{
-    char *end = NULL;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (errno || *end || end == text || n == 0 || n > max)
-        bench_die("'%s' is not a number from 1 to %u", text, max);
-    return (uint32_t)n;
-}
 
 static const char *word_arg(const char *text, const char *const *words)
 {
@@ -66,10 +54,10 @@ static void take_arg(struct args *a, int letter)
         a->only = word_arg(optarg, parts);
         break;
     case 'w':
-        a->writers = number_arg(optarg, 4096);
+        a->writers = (uint32_t)bench_number_arg(optarg, 4096);
         break;
     case 'r':
-        a->rounds = number_arg(optarg, BENCH_ROUNDS_MAX);
+        a->rounds = bench_number_arg(optarg, BENCH_ROUNDS_MAX);
         break;
     case 'e':
         a->settings.engine = word_arg(optarg, engines);
@@ -110,19 +98,8 @@ static void choose_sizes(struct args *a)
     s->read_ns = (quick ? 300 : 1000) * VG_NS_PER_MS;
     s->objects = quick ? 200000 : 1000000;
     s->opens = quick ? 2 : VIGIL_OPENS;
-    struct stat st;
     if (!s->dir)
-        s->dir = stat("build", &st) == 0 && S_ISDIR(st.st_mode) ? "build" : ".";
-}
-
-/* SQLite takes three descriptors per writer. */
-static void raise_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
+        s->dir = bench_default_dir();
 }
 
 static bool has_part(const struct args *a, const char *part)
@@ -186,7 +163,7 @@ int main(int argc, char **argv)
     struct args args = {.settings = {.engine = "lmdb"}};
     parse_args(&args, argc, argv);
     choose_sizes(&args);
-    raise_descriptors();
+    bench_raise_files(); /* SQLite takes three for a writer */
     bench_catch_signals();
     struct bench_results *results = bench_alloc(1, sizeof *results);
     results->settings = args.settings;

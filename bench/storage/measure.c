@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +31,25 @@ void bench_die(const char *fmt, ...)
     va_end(ap);
     fputc('\n', stderr);
     exit(1);
+}
+
+size_t bench_number_arg(const char *text, size_t max)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    if (errno || *end || end == text || n == 0 || n > max)
+        bench_die("'%s' is not a number from 1 to %zu", text, max);
+    return n;
+}
+
+void bench_raise_files(void)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+        return;
+    l.rlim_cur = l.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &l);
 }
 
 void *bench_alloc(size_t count, size_t size)

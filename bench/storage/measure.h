@@ -13,6 +13,10 @@
 /* Print and exit 1; the scratch directory is removed on the way out. A bench has no caller that
  * could do better. */
 _Noreturn void bench_die(const char *fmt, ...) VG_PRINTF(1, 2);
+/* A number from 1 to max, or die. */
+size_t bench_number_arg(const char *text, size_t max);
+/* As many descriptors as this process may have. */
+void bench_raise_files(void);
 /* calloc or die. */
 void *bench_alloc(size_t count, size_t size);
 
@@ -53,6 +57,8 @@ struct bench_spread bench_spread(const double *values, size_t n);
 /* A new directory below `parent` that goes away when the process ends, however it ends short of a
  * kill. Warns on stderr when syncing costs nothing there. */
 const char *bench_scratch(const char *parent);
+/* Where to measure when nobody says: build, or where we are. */
+const char *bench_default_dir(void);
 /* "<dir>/<name>", to be freed. */
 char *bench_path(const char *dir, const char *name);
 void bench_remove_tree(const char *path);

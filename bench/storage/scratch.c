@@ -35,6 +35,12 @@ static void warn_if_memory(const char *path)
                 program_invocation_short_name, path);
 }
 
+const char *bench_default_dir(void)
+{
+    struct stat st;
+    return stat("build", &st) == 0 && S_ISDIR(st.st_mode) ? "build" : ".";
+}
+
 const char *bench_scratch(const char *parent)
 {
     scratch = bench_path(parent, "bench-scratch.XXXXXX");

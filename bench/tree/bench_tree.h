@@ -59,7 +59,6 @@ struct sample {
 
 struct sample measure(const struct contender *c, void *state, enum job job, const struct work *w,
                       size_t batch);
-double median(double *values, size_t n);
 _Noreturn void die(const char *what);
 void *must_alloc(size_t count, size_t size);
 

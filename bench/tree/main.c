@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench_tree.h"
+#include "timing.h"
 
 #define ROUNDS_MAX 51
 
@@ -70,7 +71,8 @@ static void run_row(struct row *row, struct work *w, void *const states[2], size
 
 static void print_row(struct row *row, size_t rounds)
 {
-    double ns = median(row->ns, rounds), instructions = median(row->instructions, rounds);
+    double ns = bench_median(row->ns, rounds),
+           instructions = bench_median(row->instructions, rounds);
     char batch[16] = "", counted[16] = "-";
     if (row->job <= JOB_REMOVE)
         snprintf(batch, sizeof batch, "%zu", row->batch);
@@ -78,7 +80,8 @@ static void print_row(struct row *row, size_t rounds)
         snprintf(counted, sizeof counted, "%.0f", instructions);
     printf("  %-12s %5s %9.1f %13s", row->name, batch, ns, counted);
     if (with_tsearch.run[row->job])
-        printf(" %12.1f %8.2f x", median(row->other, rounds), median(row->ratio, rounds));
+        printf(" %12.1f %8.2f x", bench_median(row->other, rounds),
+               bench_median(row->ratio, rounds));
     printf("\n");
 }
 

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench_tree.h"
+#include "timing.h"
 
 void die(const char *what)
 {
@@ -22,13 +22,6 @@ void *must_alloc(size_t count, size_t size)
     if (!p)
         die("out of memory");
     return p;
-}
-
-static double thread_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
 /* A descriptor, opened once; -1: not to be had here. */
@@ -59,23 +52,11 @@ static double instructions(void)
 struct sample measure(const struct contender *c, void *state, enum job job, const struct work *w,
                       size_t batch)
 {
-    double i = instructions(), t = thread_ns();
+    double i = instructions(), t = bench_thread_ns();
     size_t n = c->run[job](state, w, batch);
-    t = thread_ns() - t;
+    t = bench_thread_ns() - t;
     i = instructions() - i;
     if (n == 0)
         die("a run did nothing");
     return (struct sample){.ns = t / (double)n, .instructions = i / (double)n};
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double median(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, compare);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
