@@ -57,7 +57,7 @@ NEAR = [
             "churn --watchers 10 --seconds 2",
             "latency --watchers 1000 --rate 20 --events 60",
             "slow --watchers 100 --seconds 2",
-            "mixed --scale 0.04 --seconds 4",
+            "mixed --scale 0.04 --seconds 3",
             "relist --watchers 100 --objects 1000",
         ],
     },
@@ -128,8 +128,9 @@ class Bench:
         out = server.path("result.json")
         with contextlib.suppress(FileNotFoundError):
             os.remove(out)
+        # What a step has made is thrown away with the server: removing it would take longer than measuring.
         command = [self.args.vigil, "bench", *words, "--kubeconfig", kubeconfig, "--json", out, "--quiet",
-                   "--settle", "1"]
+                   "--settle", "1", "--keep"]
         if server.etcd:
             command += ["--etcd-port", str(server.etcd.port)]
         if "relist" in words:
@@ -177,7 +178,7 @@ class Bench:
         version = None
         server.start()  # the first start makes certificates, roles and the like
         if "store" in part:
-            self.step(server, FRESH + part["store"] + " --keep", results)
+            self.step(server, FRESH + part["store"], results)
         self.timed_start(server, part["objects"], results)
         for words in part["steps"]:
             version = self.step(server, words, results) or version

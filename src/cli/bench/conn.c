@@ -111,6 +111,7 @@ void vg_bench_conn_free(struct vg_bench_conn *c)
 {
     if (!c)
         return;
+    c->engine->conns--;
     vg_list_remove(&c->work);
     for (struct vg_list *l; (l = vg_list_pop_front(&c->replies));) {
         struct vg_bench_reply *r = VG_CONTAINER_OF(l, struct vg_bench_reply, link);
@@ -180,6 +181,7 @@ int vg_bench_conn_new(struct vg_bench_engine *e, const struct vg_bench_target *t
     if (!c)
         return -ENOMEM;
     *c = (struct vg_bench_conn){.engine = e, .target = t, .fd = -1, .is_h2 = is_h2};
+    e->conns++;
     vg_list_init(&c->work);
     vg_list_init(&c->replies);
     int r = open_socket(c, receive_bytes);
@@ -346,8 +348,8 @@ static void flush_all(struct vg_bench_engine *e)
 /* How many events there are by then: epoll tells each once. */
 static int wait_for_lull(struct vg_bench_engine *e, int n)
 {
-    int max = (int)e->events_max;
-    for (int more = 1; more > 0 && n < max; n += VG_MAX(more, 0)) {
+    int max = (int)e->events_max, all = (int)VG_MIN(e->conns, e->events_max);
+    for (int more = 1; more > 0 && n < all; n += VG_MAX(more, 0)) {
         vg_bench_nap(e->lull_ns);
         more = epoll_wait(e->epoll, e->events + n, max - n, 0);
     }

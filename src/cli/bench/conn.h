@@ -23,9 +23,11 @@ struct vg_bench_engine {
     struct vg_list work; /* connections that have something to send */
     uint64_t arrived_ns; /* what is being told: when the last of it came */
     uint64_t now_ns, wall_ahead_ns;
-    /* Set by the owner: nothing is read until no connection has got anything new for so long, as
-     * reading takes time from a server that is still sending. 0: everything is read at once. */
+    /* Set by the owner: nothing is read until all connections have got something, or none of them
+     * anything new for so long, as reading takes time from a server that is still sending. 0:
+     * everything is read at once. */
     uint64_t lull_ns;
+    size_t conns;
     struct epoll_event *events;
     size_t events_max;
 };

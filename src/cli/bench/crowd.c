@@ -15,8 +15,10 @@
 #define TURN_MS 50
 #define NAP_NS (200 * VG_NS_PER_US)
 #define ERROR_TEXT_MAX 300u
-/* Longer than a busy server pauses between two watchers. */
-#define LULL_NS (2 * VG_NS_PER_MS)
+/* Longer than a busy server pauses between two watchers: for each of them, at least and at most. */
+#define LULL_EACH_NS (2 * VG_NS_PER_US)
+#define LULL_MIN_NS (VG_NS_PER_MS / 2)
+#define LULL_MAX_NS (2 * VG_NS_PER_MS)
 
 struct watcher {
     struct vg_bench_reply reply;
@@ -230,8 +232,9 @@ static void *read_all(void *arg)
 {
     struct vg_bench_crowd *c = arg;
     struct timespec t;
+    uint64_t lull = VG_MIN(VG_MAX(c->o.n * LULL_EACH_NS, LULL_MIN_NS), LULL_MAX_NS);
     while (!atomic_load(&c->must_end)) {
-        c->engine.lull_ns = atomic_load(&c->waits_for_lull) ? LULL_NS : 0;
+        c->engine.lull_ns = atomic_load(&c->waits_for_lull) ? lull : 0;
         if (vg_bench_engine_turn(&c->engine, TURN_MS) < 0)
             break;
     }
