@@ -25,4 +25,8 @@ VG_CHECK int vg_tls_session_adopt(SSL *take_ssl, int fd, struct vg_tls_session *
  * nobody. 0; -ENOMEM; VIGIL_E_INVALID: a name that no user can have. */
 VG_CHECK int vg_tls_identity_new(const X509 *cert, struct vg_tls_identity **ret);
 
+/* tls_forget.c: the handshake is over and the client's certificate has been read: give back the
+ * memory that OpenSSL would keep it in. For a server's side whose sessions nobody else has. */
+void vg_tls_forget_client(SSL *ssl);
+
 #endif

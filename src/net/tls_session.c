@@ -66,7 +66,9 @@ static int read_peer(struct vg_tls_session *s)
     const X509 *cert = SSL_get0_peer_certificate(s->ssl);
     if (!cert || SSL_get_verify_result(s->ssl) != X509_V_OK)
         return 0; /* none: OpenSSL ends a handshake with one that it does not believe */
-    return vg_tls_identity_new(cert, &s->identity);
+    int r = vg_tls_identity_new(cert, &s->identity);
+    vg_tls_forget_client(s->ssl);
+    return r;
 }
 
 int vg_tls_session_handshake(struct vg_tls_session *s, bool *ret_wants_write)
