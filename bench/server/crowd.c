@@ -27,15 +27,10 @@ struct crowd {
     size_t n, max;
     struct reader *readers;
     pthread_t thread;
-    _Atomic bool ends, holds;
+    _Atomic bool ends;
     _Atomic uint64_t bytes;
     _Atomic size_t closed;
 };
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 500 * 1000}, NULL);
-}
 
 /* When the kernel had them, on our clock; a kernel that does not tell: now. */
 static uint64_t arrival_ns(struct msghdr *m)
@@ -89,19 +84,29 @@ static void take(struct crowd *c, struct reader *r)
     }
 }
 
+/* How many sockets have something when no more have come for a while. */
+static int wait_for_lull(const struct crowd *c, struct epoll_event *events, int n)
+{
+    for (int before = 0; n > before;) {
+        before = n;
+        nanosleep(&(struct timespec){.tv_nsec = (long)c->lull_ms * 1000000}, NULL);
+        n = epoll_wait(c->epoll, events, (int)c->max, 0);
+    }
+    return n;
+}
+
 static void *read_all(void *arg)
 {
     struct crowd *c = arg;
-    struct epoll_event events[256];
+    struct epoll_event *events = bench_alloc(c->max, sizeof *events);
     while (!atomic_load(&c->ends)) {
-        if (atomic_load(&c->holds)) {
-            nap();
-            continue;
-        }
-        int n = epoll_wait(c->epoll, events, 256, 50);
+        int n = epoll_wait(c->epoll, events, (int)VG_MIN(c->max, (size_t)256), 50);
+        if (n > 0 && c->lull_ms)
+            n = wait_for_lull(c, events, n);
         for (int i = 0; i < n; i++)
             take(c, events[i].data.ptr);
     }
+    free(events);
     return NULL;
 }
 
@@ -140,11 +145,6 @@ void crowd_add(struct crowd *c, int take_fd)
         bench_die("a socket cannot be watched: %s", strerror(errno));
 }
 
-void crowd_hold(struct crowd *c, bool holds)
-{
-    atomic_store(&c->holds, holds);
-}
-
 void crowd_read_late(struct crowd *c, unsigned lull_ms)
 {
     int one = 1;
@@ -167,6 +167,11 @@ uint64_t crowd_bytes(const struct crowd *c)
 size_t crowd_closed(const struct crowd *c)
 {
     return atomic_load(&c->closed);
+}
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 500 * 1000}, NULL);
 }
 
 bool crowd_await(const struct crowd *c, uint64_t bytes)

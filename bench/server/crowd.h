@@ -19,8 +19,6 @@ void crowd_add(struct crowd *c, int take_fd);
 #define LULL_MS 2u
 void crowd_read_late(struct crowd *c, unsigned lull_ms);
 size_t crowd_size(const struct crowd *c);
-/* Reads nothing meanwhile. */
-void crowd_hold(struct crowd *c, bool holds);
 
 uint64_t crowd_bytes(const struct crowd *c); /* in all */
 size_t crowd_closed(const struct crowd *c);  /* ended by the other side */

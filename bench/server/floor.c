@@ -127,6 +127,8 @@ double floor_fanout_ns(const struct floor_plan *plan)
 {
     struct crowd *crowd = crowd_new(plan->sockets);
     struct sender *senders = make_senders(crowd, plan->sockets, plan->is_tls);
+    if (plan->reads_later)
+        crowd_read_late(crowd, LULL_MS);
     size_t n = plan->bytes * plan->batch;
     char *bytes = bench_alloc(1, n);
     memset(bytes, 'x', n);
@@ -134,13 +136,11 @@ double floor_fanout_ns(const struct floor_plan *plan)
     uint64_t spent = 0;
     for (size_t k = 0; k < plan->writes; k++) {
         uint64_t before = crowd_bytes(crowd);
-        crowd_hold(crowd, plan->reads_later);
         bench_usage_now(&begin);
         for (size_t i = 0; i < plan->sockets; i++)
             send_bytes(&senders[i], bytes, n);
         bench_usage_now(&end);
         spent += end.thread_ns - begin.thread_ns;
-        crowd_hold(crowd, false);
         crowd_await(crowd, before + n * plan->sockets);
     }
     free(bytes);
