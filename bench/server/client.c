@@ -40,6 +40,19 @@ static SSL_CTX *tls_context(void)
     return ctx;
 }
 
+/* The one that vigild made for its administrator. */
+static void show_cert(struct client *c, const struct server *s)
+{
+    char *cert = bench_path(s->dir, "data/pki/admin.crt");
+    char *key = bench_path(s->dir, "data/pki/admin.key");
+    if (SSL_use_certificate_file(c->ssl, cert, SSL_FILETYPE_PEM) != 1 ||
+        SSL_use_PrivateKey_file(c->ssl, key, SSL_FILETYPE_PEM) != 1)
+        bench_die("the certificate %s cannot be shown", cert);
+    c->by_cert = true;
+    free(cert);
+    free(key);
+}
+
 void client_open(struct client *c, const struct server *s, bool is_tls)
 {
     *c = (struct client){.fd = connect_port(is_tls ? s->secure : s->plain)};
@@ -47,6 +60,8 @@ void client_open(struct client *c, const struct server *s, bool is_tls)
     if (!is_tls)
         return;
     c->ssl = SSL_new(tls_context());
+    if (c->ssl && s->by_cert)
+        show_cert(c, s);
     if (!c->ssl || SSL_set_fd(c->ssl, c->fd) != 1 || SSL_connect(c->ssl) != 1)
         bench_die("the TLS handshake failed");
 }
@@ -79,10 +94,8 @@ void client_send(struct client *c, const struct ask *ask)
     struct vg_buf b;
     vg_buf_init(&b, 0);
     const char *fields = ask->fields ? ask->fields : "";
-    int r = vg_buf_printf(&b,
-                          "%s %s HTTP/1.1\r\nHost: localhost\r\n%s"
-                          "Authorization: Bearer " BENCH_TOKEN "\r\n%s",
-                          ask->method, ask->path,
+    int r = vg_buf_printf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s%s%s", ask->method, ask->path,
+                          c->by_cert ? "" : "Authorization: Bearer " BENCH_TOKEN "\r\n",
                           strstr(fields, "Accept: ") ? "" : "Accept: application/json\r\n", fields);
     if (r == 0 && ask->body.n > 0)
         r = vg_buf_printf(&b, "Content-Type: application/json\r\nContent-Length: %zu\r\n",

@@ -11,7 +11,8 @@
 
 struct client {
     int fd;
-    SSL *ssl; /* NULL: plain */
+    SSL *ssl;     /* NULL: plain */
+    bool by_cert; /* known by its certificate: it sends no token */
     struct vg_buf in;
 };
 

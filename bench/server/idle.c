@@ -11,11 +11,14 @@
 #define STREAMS 250u
 #define NODE_WATCH "/api/v1/pods?watch=1&resourceVersion=1&fieldSelector=spec.nodeName%3Dnode-%u"
 
-static void watcher_bytes(const struct bench *b, enum carrier carrier, double limit_kb)
+static void watcher_bytes(const struct bench *b, enum carrier carrier, bool by_cert,
+                          double limit_kb)
 {
+    const char *who = by_cert ? ", client certificate" : "";
     unsigned n = b->quick ? 1000 : 5000;
     struct server s;
     server_start(&s, b->binary, b->dir);
+    s.by_cert = by_cert;
     /* What the first few need once is not counted. */
     struct crowd *first = crowd_of_watches(&s, carrier, NODE_WATCH, 4 * STREAMS, STREAMS);
     uint64_t before = server_anonymous_bytes(&s);
@@ -26,9 +29,9 @@ static void watcher_bytes(const struct bench *b, enum carrier carrier, double li
     crowd_free(first);
     server_stop(&s);
     bench_remove_tree(s.dir);
-    report_one(b->report, "B", each, "idle node watcher, %s", carrier_names[carrier]);
-    report_bar(b->report, each / 1024.0, limit_kb, "KB for each idle watcher, %s",
-               carrier_names[carrier]);
+    report_one(b->report, "B", each, "idle node watcher, %s%s", carrier_names[carrier], who);
+    report_bar(b->report, each / 1024.0, limit_kb, "KB for each idle watcher, %s%s",
+               carrier_names[carrier], who);
 }
 
 void rows_memory(const struct bench *b)
@@ -41,9 +44,10 @@ void rows_memory(const struct bench *b)
     report_bar(b->report, idle, 12, "MB idle");
     server_stop(&s);
     bench_remove_tree(s.dir);
-    watcher_bytes(b, H1_PLAIN, 2);
-    watcher_bytes(b, H1_TLS, 20);
-    watcher_bytes(b, H2_TLS, 1);
+    watcher_bytes(b, H1_PLAIN, false, 2);
+    watcher_bytes(b, H1_TLS, false, 20);
+    watcher_bytes(b, H1_TLS, true, 20);
+    watcher_bytes(b, H2_TLS, false, 1);
 
     server_start(&s, b->binary, b->dir);
     pods_fill(&s, 10000, 100);

@@ -16,6 +16,7 @@ struct server {
     char etcd[64];          /* the etcd that it keeps everything in; "": none */
     uint16_t secure, plain; /* ports */
     double ready_ms;        /* from exec to its line */
+    bool by_cert; /* clients over TLS show the administrator's certificate, and no token */
 };
 
 /* Start in a new data directory below `parent`, or again in the same one. Dies when it does not
