@@ -12,8 +12,10 @@
 #include "conn_int.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -225,6 +227,23 @@ static void send_all(struct vg_conn *conn)
     }
 }
 
+/* What was put into a queue that is not sent waits for the other side, though no send has failed:
+ * when a budget was spent, the socket may be as good as full, and never be writable again. */
+static void begin_to_wait(struct vg_conn *conn)
+{
+    if (conn->fd >= 0 && conn->is_blocked && conn->out.n && conn->codec && !conn->is_closing &&
+        !conn->is_lingering)
+        conn->codec->ops->sent(conn->codec, 0, true);
+}
+
+uint32_t vg_conn_held(const struct vg_conn *conn)
+{
+    int n = 0;
+    if (conn->fd < 0 || ioctl(conn->fd, SIOCOUTQ, &n) < 0 || n < 0)
+        return 0;
+    return (uint32_t)n;
+}
+
 static void flush(struct vg_conn *conn)
 {
     if (conn->fd < 0 || conn->is_blocked) {
@@ -235,6 +254,7 @@ static void flush(struct vg_conn *conn)
         if (conn->is_finishing && !conn->is_closing && conn->out.n == 0)
             say_bye(conn);
     }
+    begin_to_wait(conn);
     update_interest(conn);
     vg_list_remove(&conn->dirty);
     settle(conn);

@@ -99,6 +99,9 @@ void vg_conn_pause_reading(struct vg_conn *conn, bool is_paused);
 /* tick() shall come at due_ns (of vg_conn_now) at the latest. Earlier ticks happen. */
 void vg_conn_alarm(struct vg_conn *conn, uint64_t due_ns);
 uint64_t vg_conn_now(const struct vg_conn *conn);
+/* Bytes that the socket has and the other side has not. A socket with much room is not writable
+ * again before a third of it is free: this tells a slow reader from one that takes nothing. */
+uint32_t vg_conn_held(const struct vg_conn *conn);
 /* From within the old codec's receive(): the new one takes its place and gets `rest`, the bytes
  * that the old one did not use, with its next receive. The old one is freed later, without
  * closed().

@@ -272,6 +272,15 @@ void vg_pace_moved(struct vg_pace *p, size_t n, uint64_t now_ns)
     p->bytes += n;
 }
 
+void vg_pace_look(struct vg_pace *p, const struct vg_conn *conn, uint32_t *held, uint64_t now_ns)
+{
+    uint32_t now_held = vg_conn_held(conn);
+    if (now_held >= *held)
+        return;
+    vg_pace_moved(p, *held - now_held, now_ns);
+    *held = now_held;
+}
+
 uint64_t vg_pace_due(const struct vg_pace *p, uint64_t stall_ms, uint64_t min_rate)
 {
     if (p->since_ns == 0)

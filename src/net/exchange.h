@@ -126,6 +126,8 @@ static inline void vg_pace_stop(struct vg_pace *p)
 {
     *p = (struct vg_pace){0};
 }
+/* What left the socket since it held *held bytes was taken, too. */
+void vg_pace_look(struct vg_pace *p, const struct vg_conn *conn, uint32_t *held, uint64_t now_ns);
 /* When to look again; VG_NET_NEVER: nothing waits. At or before now: too slow. No byte for stall_ms
  * is too slow, and so are, after VG_PACE_GRACE_MS, less than min_rate bytes/s since the wait began
  * (0: any rate will do). */

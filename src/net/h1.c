@@ -228,6 +228,8 @@ static void sent(struct vg_codec *c, size_t n, bool is_blocked)
     if (is_answering && (is_blocked || x->pace.since_ns)) {
         uint64_t now = vg_conn_now(c->conn);
         vg_pace_moved(&x->pace, n, now);
+        if (x->pace.since_ns == 0)
+            h->held = vg_conn_held(c->conn);
         vg_pace_wait(&x->pace, now);
         if (c->conn->out.n == 0)
             vg_pace_stop(&x->pace);
@@ -263,6 +265,8 @@ static uint64_t due(const struct vg_h1 *h)
 static void tick(struct vg_codec *c, uint64_t now_ns)
 {
     struct vg_h1 *h = h1_of(c);
+    if (due(h) <= now_ns && (h->state == VG_H1_WHOLE || h->is_ending))
+        vg_pace_look(&h->x.pace, c->conn, &h->held, now_ns);
     if (due(h) <= now_ns)
         too_late(h);
     vg_conn_alarm(c->conn, due(h));

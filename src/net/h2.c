@@ -194,6 +194,8 @@ static void sent(struct vg_codec *c, size_t n, bool is_blocked)
         vg_pace_stop(&h->pace);
     } else if (is_blocked) {
         uint64_t now = vg_conn_now(c->conn);
+        if (h->pace.since_ns == 0)
+            h->held = vg_conn_held(c->conn);
         vg_pace_wait(&h->pace, now);
         vg_pace_moved(&h->pace, n, now);
         vg_conn_alarm(c->conn, vg_pace_due(&h->pace, vg_h2_limits(h)->stall_ms, 0));
@@ -255,6 +257,7 @@ static bool is_due(struct vg_h2 *h, uint64_t since_ns, uint64_t length_ns, uint6
 static void tick(struct vg_codec *c, uint64_t now_ns)
 {
     struct vg_h2 *h = of(c);
+    vg_pace_look(&h->pace, c->conn, &h->held, now_ns);
     uint64_t due = vg_pace_due(&h->pace, vg_h2_limits(h)->stall_ms, 0);
     if (due <= now_ns) {
         vg_net_count(&c->conn->server->counts.timeouts, 1);

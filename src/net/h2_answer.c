@@ -212,6 +212,17 @@ static uint64_t pace_due(const struct vg_h2_stream *s)
     return vg_pace_due(&s->x.pace, limits->stall_ms, s->x.is_watch ? 0 : limits->min_rate);
 }
 
+/* While the connection waits for the other side, its streams are as fast as it is. */
+static uint64_t stream_due(const struct vg_h2 *h, const struct vg_h2_stream *s)
+{
+    const struct vg_http_limits *limits = vg_h2_limits(h);
+    uint64_t due = pace_due(s);
+    if (h->pace.since_ns == 0)
+        return due;
+    return VG_MAX(due,
+                  vg_pace_due(&h->pace, limits->stall_ms, s->x.is_watch ? 0 : limits->min_rate));
+}
+
 /* Bytes that are left wait for a window or for the connection. */
 static void keep_pace(struct vg_h2_stream *s)
 {
@@ -254,7 +265,7 @@ void vg_h2_answer_tick(struct vg_h2 *h, uint64_t now_ns)
     struct vg_conn *conn = h->codec.conn;
     VG_LIST_FOREACH_SAFE (n, &h->waiting) {
         struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, link);
-        uint64_t due = pace_due(s);
+        uint64_t due = stream_due(h, s);
         if (due > now_ns) {
             vg_conn_alarm(conn, due);
             continue;

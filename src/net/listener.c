@@ -214,6 +214,17 @@ static uint32_t load_of(const struct vg_http_server *s)
     return atomic_load_explicit(&s->n_load, memory_order_relaxed);
 }
 
+/* A handshake is under way from its acceptance on, or a burst that another loop has yet to open
+ * would be let in whole. */
+static void count_arrival(struct vg_http_shared *shared, const struct arrival *a, uint32_t by)
+{
+    if (!a->tls)
+        return;
+    atomic_fetch_add_explicit(&shared->handshakes, by, memory_order_relaxed);
+    if (a->address)
+        atomic_fetch_add_explicit(&a->address->handshakes, by, memory_order_relaxed);
+}
+
 static void take_arrivals(struct vg_mail *mail)
 {
     struct vg_http_server *s = VG_CONTAINER_OF(mail, struct vg_http_server, call);
@@ -230,6 +241,7 @@ static void take_arrivals(struct vg_mail *mail)
     vg_mutex_unlock(&s->shared->mu);
     while ((n = vg_list_pop_front(&all))) {
         struct arrival *a = VG_CONTAINER_OF(n, struct arrival, link);
+        count_arrival(s->shared, a, UINT32_MAX); /* -1: the connection counts itself */
         int r = vg_conn_open(s, a->fd, a->tls, a->address);
         if (r < 0)
             vg_warn(s->log, "accept_failed", "error=%s", vg_err_name(r));
@@ -242,6 +254,7 @@ void vg_listening_drop_arrivals(struct vg_http_server *s)
     struct vg_list *n;
     while ((n = vg_list_pop_front(&s->arriving))) { /* it is in no list: nobody adds to it */
         struct arrival *a = VG_CONTAINER_OF(n, struct arrival, link);
+        count_arrival(s->shared, a, UINT32_MAX);
         close(a->fd);
         vg_net_leave(s, a->address);
         vg_free(a);
@@ -273,6 +286,7 @@ static bool hand_over(struct listening *l, int fd, struct vg_net_address *addres
     atomic_fetch_add_explicit(&to->n_load, 1, memory_order_relaxed);
     bool is_other = to != l->server;
     if (is_other) {
+        count_arrival(to->shared, a, 1);
         vg_list_push_back(&to->arriving, &a->link);
         if (!to->is_called) {
             to->is_called = true;
