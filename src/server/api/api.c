@@ -39,6 +39,7 @@ int vg_api_new(const struct vg_api_opts *opts, struct vg_api **ret_api)
     o->request_timeout_ms = o->request_timeout_ms ? o->request_timeout_ms : 60000;
     o->min_request_timeout_s = o->min_request_timeout_s ? o->min_request_timeout_s : 1800;
     o->body_max = o->body_max ? o->body_max : 3145728;
+    o->body_depth = o->body_depth ? o->body_depth : VG_JSON_DEPTH_DEFAULT;
     o->git_version = o->git_version ? o->git_version : "v1.36.4+vigil";
     api->clock = o->clock ? o->clock : vg_clock_system();
     api->log = o->log;

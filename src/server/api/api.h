@@ -41,6 +41,7 @@ struct vg_api_opts {
     uint64_t min_request_timeout_s; /* of watches without timeoutSeconds: 0 = 1800 */
     uint64_t event_ttl_ms;          /* of kinds with a time to live: 0 = what the table says */
     size_t body_max;                /* 0 = 3145728 */
+    uint32_t body_depth;            /* nested containers; 0 = VG_JSON_DEPTH_DEFAULT, the most */
     uint64_t seed;                  /* of jitter and names; 0 = random */
     struct vg_claim_ranges *ranges; /* for services (claims.h), outlives it; NULL: the defaults */
     unsigned admission;             /* plugins: vg_admission_parse; 0: none */

@@ -15,6 +15,7 @@
 #include "versions.h"
 #include "write.h"
 #include "yaml/yaml.h"
+#include "json/tree_edit.h"
 
 /* A thing of the original that no row of ours has, but that is a kind. */
 static const char *const other_kinds[] = {"List",          "Status",        "DeleteOptions",
@@ -35,22 +36,24 @@ static int parse_json(struct vg_api_loop *l, struct vg_arena *a, struct vg_slice
 {
     struct vg_json_opts opts = {.on_dup = dups ? VG_JSON_DUP_REPORT : VG_JSON_DUP_LAST_WINS,
                                 .replace_bad_utf8 = true,
+                                .max_depth = l->api->opts.body_depth,
                                 .scratch = &l->scratch,
                                 .ret_dups = dups};
     int err = vg_json_parse(a, text, &opts, ret, status);
     if (err == 0 || err == -ENOMEM)
         return err;
     struct vg_status why;
-    if (!vg_gojson_complain(text, VG_JSON_DEPTH_DEFAULT, &why))
+    if (!vg_gojson_complain(text, opts.max_depth, &why))
         why = *status;
     return vg_fail(status, VIGIL_E_INVALID, "couldn't get version/kind; json parse error: %s",
                    why.message);
 }
 
-static int parse_yaml(struct vg_arena *a, struct vg_slice text, struct vg_json_dups *dups,
-                      struct vg_json **ret, struct vg_status *status)
+static int parse_yaml(struct vg_api_loop *l, struct vg_arena *a, struct vg_slice text,
+                      struct vg_json_dups *dups, struct vg_json **ret, struct vg_status *status)
 {
     struct vg_yaml_opts opts = {.on_dup = dups ? VG_JSON_DUP_REPORT : VG_JSON_DUP_LAST_WINS,
+                                .max_depth = l->api->opts.body_depth,
                                 .ret_dups = dups};
     int err = vg_yaml_parse(a, text, &opts, ret, status);
     return err == 0 || err == -ENOMEM ? err : VIGIL_E_INVALID;
@@ -63,7 +66,7 @@ int vg_body_parse(struct vg_api_loop *l, struct vg_arena *a, struct vg_slice tex
     struct vg_json *root = NULL;
     if (dups)
         *dups = (struct vg_json_dups){0};
-    int err = format == VG_BODY_YAML ? parse_yaml(a, text, dups, &root, reterr_status)
+    int err = format == VG_BODY_YAML ? parse_yaml(l, a, text, dups, &root, reterr_status)
                                      : parse_json(l, a, text, dups, &root, reterr_status);
     if (err < 0)
         return err;
@@ -71,9 +74,21 @@ int vg_body_parse(struct vg_api_loop *l, struct vg_arena *a, struct vg_slice tex
     return 0;
 }
 
-int vg_body_of_protobuf(struct vg_arena *a, const struct vg_proto_envelope *x,
-                        const struct vg_schema_type *type, struct vg_json **ret,
-                        struct vg_status *reterr_status)
+/* Messages have a cap of their own, which is within any limit that was not lowered. */
+static int check_depth(const struct vg_json *root, uint32_t max, struct vg_status *status)
+{
+    struct vg_json_measure m;
+    if (max >= 2 * VG_PROTO_DECODE_DEPTH_MAX)
+        return 0;
+    int err = vg_json_measure(root, &m);
+    if (err < 0 || m.depth <= max)
+        return err;
+    return vg_fail(status, VIGIL_E_INVALID, "exceeded max depth");
+}
+
+int vg_body_of_protobuf(struct vg_api_loop *l, struct vg_arena *a,
+                        const struct vg_proto_envelope *x, const struct vg_schema_type *type,
+                        struct vg_json **ret, struct vg_status *reterr_status)
 {
     struct vg_json *root = vg_arena_new(a, struct vg_json);
     if (!root)
@@ -82,6 +97,8 @@ int vg_body_of_protobuf(struct vg_arena *a, const struct vg_proto_envelope *x,
     a->max = a->used + PROTOBUF_TREE_MAX;
     int err = vg_proto_decode(a, type, x, root, reterr_status);
     a->max = max;
+    if (err == 0)
+        err = check_depth(root, l->api->opts.body_depth, reterr_status);
     if (err == 0)
         *ret = root;
     return err == 0 || err == -ENOMEM ? err : VIGIL_E_INVALID;
@@ -418,7 +435,7 @@ static int read_protobuf(struct decoding *d, struct vg_body *ret)
     if (err == 0 && !schema)
         err = vg_fail(&why, VIGIL_E_INVALID, "there is no protobuf of this kind");
     if (err == 0)
-        err = vg_body_of_protobuf(a, &x, schema, &root, &why);
+        err = vg_body_of_protobuf(d->call->loop, a, &x, schema, &root, &why);
     if (err == 0)
         err = read_parts(a, root, d->type, NULL, ret, &why);
     if (err < 0 && err != -ENOMEM)

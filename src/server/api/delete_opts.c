@@ -134,7 +134,7 @@ static int read_protobuf(struct reader *r, struct vg_slice body)
     struct vg_json *root = NULL;
     int err = vg_proto_open(body, &x, &r->why);
     if (err == 0)
-        err = vg_body_of_protobuf(&r->call->ask->arena, &x,
+        err = vg_body_of_protobuf(r->call->loop, &r->call->ask->arena, &x,
                                   vg_schema_find(VG_SLICE_LIT("meta.k8s.io"), VG_SLICE_LIT("v1"),
                                                  VG_SLICE_LIT("DeleteOptions")),
                                   &root, &r->why);

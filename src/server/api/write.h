@@ -95,7 +95,8 @@ VG_CHECK int vg_body_parse(struct vg_api_loop *l, struct vg_arena *a, struct vg_
 /* A message as a tree, which borrows from the body. 0; VIGIL_E_INVALID with a sentence; -ENOMEM. */
 struct vg_proto_envelope;
 struct vg_schema_type;
-VG_CHECK int vg_body_of_protobuf(struct vg_arena *a, const struct vg_proto_envelope *x,
+VG_CHECK int vg_body_of_protobuf(struct vg_api_loop *l, struct vg_arena *a,
+                                 const struct vg_proto_envelope *x,
                                  const struct vg_schema_type *type, struct vg_json **ret,
                                  struct vg_status *reterr_status);
 /* Cut off what stands before the first c, which is dropped; *rest is what follows, or empty. */

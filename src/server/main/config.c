@@ -77,6 +77,8 @@ static const struct vg_flag request_flags[] = {
      "watches that one user may have open"},
     {"max-request-body-bytes", "N", VG_FLAG_NUMBER, AT(max_body_bytes), "3145728", 1024, 67108864,
      "largest body; more gets 413"},
+    {"max-request-body-depth", "N", VG_FLAG_NUMBER, AT(max_body_depth), "512", 32, 512,
+     "objects and arrays of a body that lie in one\nanother; more gets 400"},
     {"max-request-bytes-inflight", "N", VG_FLAG_NUMBER, AT(max_request_bytes), "268435456", 1048576,
      UINT64_C(1) << 40, "heads and bodies of requests under way, in all;\nmore get 429"},
     {"slow-request-threshold", "DURATION", VG_FLAG_DURATION, AT(slow_ms), "500ms", 1, 0,

@@ -29,7 +29,7 @@ struct vg_config {
     /* requests */
     uint64_t request_timeout_ms, min_request_timeout_s;
     uint64_t max_inflight, max_mutating, max_watches_per_user, max_body_bytes;
-    uint64_t max_request_bytes;
+    uint64_t max_request_bytes, max_body_depth;
     uint64_t slow_ms;
     /* connections */
     uint64_t max_connections, max_connections_per_address, max_handshakes, max_streams;

@@ -191,6 +191,7 @@ static int open_api(struct vg_daemon *d)
                             .ranges = d->ranges,
                             .admission = d->plugin_set,
                             .body_max = c->max_body_bytes,
+                            .body_depth = (uint32_t)c->max_body_depth,
                             .issuer = d->issuer,
                             .call_ops = &vg_gate_call_ops};
     return vg_api_new(&o, &d->api);
