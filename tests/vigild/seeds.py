@@ -221,6 +221,51 @@ def row_16_revisions_only_rise(p):
     assert revs == sorted(set(revs))
 
 
+TABLE = [("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")]
+
+
+def row_17_decoding_holds_nobody_up(p):
+    # Watchers for whom each event is decoded, and who take none, keep neither the cache from storage nor others from it.
+    start = rv(p.create("anchor"))
+    slow = []
+    for _ in range(10):
+        c = Client(p.server, receive_buffer=4096)
+        c.send("GET", f"{p.path}?watch=1&resourceVersion={start}", headers=TABLE)
+        assert c.head()[0] == 200
+        slow.append(c)
+    plain = p.watch(f"resourceVersion={start}")
+    for i in range(100):
+        last = rv(p.update("anchor", value=f"{i}" + "x" * 20000))
+    assert rv(p.must("GET", f"{p.path}?resourceVersion={last}&resourceVersionMatch=NotOlderThan")) >= last
+    assert [rv(e["object"]) for e in take(plain, 100)][-1] == last
+    assert json.loads(slow[0].chunk())["object"]["kind"] == "Table"
+    for c in slow:
+        c.close()
+
+
+def row_19_21_one_feed_for_all(p):
+    # However many watch, and by whatever selectors: storage tells of each change once.
+    ids = range(60)
+    watches = [p.watch(f"labelSelector=n%3D{i}&resourceVersion=0&sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
+               for i in ids]
+    before = metric(p, "apiserver_storage_events_received_total", resource="configmaps")
+    for i in ids:
+        p.create(f"o{i}", labels={"n": str(i)})
+    for i in ids:
+        assert shape(take(watches[i], 1)) == [("ADDED", f"o{i}")]
+    assert metric(p, "apiserver_storage_events_received_total", resource="configmaps") - before == len(ids)
+
+
+def row_22_an_index_is_not_a_scan(p):
+    for i in range(40):
+        p.must("POST", p.pods, p.pod(f"p{i}", node=f"row22-{i % 10}"))
+    before = metric(p, "apiserver_cache_list_fetched_objects_total", resource="pods")
+    listed = p.must("GET", f"{CORE}/pods?fieldSelector=spec.nodeName%3Drow22-3")
+    assert [o["metadata"]["name"] for o in listed["items"]] == ["p13", "p23", "p3", "p33"]
+    looked = metric(p, "apiserver_cache_list_fetched_objects_total", resource="pods") - before
+    assert looked <= 2 * 5, looked  # of 40: to the first that is another's, for its size and to send it
+
+
 def row_20_acknowledged_means_durable(p):
     with tempfile.TemporaryDirectory(prefix="vg-seeds-") as parent:
         s = Server(p.server.binary, parent)
@@ -309,6 +354,12 @@ def row_28_too_old_is_410(p):
         assert event["type"] == "ERROR" and event["object"]["code"] == 410, event
         assert event["object"]["reason"] == "Expired"
         assert event["object"]["message"].startswith(f"too old resource version: {first} (")
+        # Who lists anew goes on from there and has lost nothing.
+        listed = other.must("GET", other.path)
+        assert [o["metadata"]["name"] for o in listed["items"]] == ["a"]
+        w = other.watch(f"resourceVersion={rv(listed)}")
+        other.create("b")
+        assert shape(take(w, 1)) == [("ADDED", "b")]
         s.close()
 
 
@@ -357,6 +408,22 @@ def row_32_label_selectors(p):
         from urllib.parse import quote
         got = "".join(o["metadata"]["name"] for o in p.must("GET", f"{p.path}?labelSelector={quote(text)}")["items"])
         assert got == names, (text, got)
+
+
+def row_34_depth_and_lag_are_told(p):
+    w = WatchStream(p.server, f"{p.path}?watch=1&resourceVersion={rv(p.create('anchor'))}", receive_buffer=4096)
+
+    def lag():
+        return [x["lag"] for x in p.must("GET", "/debug/vigil/watches")["watches"] if x["namespace"] == p.ns]
+
+    n = 100
+    for i in range(n):
+        p.update("anchor", value=f"{i}" + "x" * 100000)
+    assert lag()[0] > 0, lag()  # it has taken nothing
+    take(w, n)
+    wait_for("the lag to be over", lambda: lag() == [0])
+    wait_for("the queue to be empty", lambda: metric(p, "vigil_storage_pending") == 0)
+    assert metric(p, "vigil_cache_revision") == metric(p, "vigil_storage_revision")
 
 
 def row_35_not_ready_is_said(p):
