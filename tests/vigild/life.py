@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -170,15 +171,18 @@ def test_help_and_version(case):
 
 def test_the_manual_knows_every_flag(case):
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-    flags = [w[2:] for line in case.run("--help").stdout.splitlines() if line.startswith("  --")
-             for w in line.split()[:1]]
-    check(len(flags) > 40, "flags of --help")
+    told = re.findall(r"^  --([a-z0-9-]+)(.*?)(?=^  --|^\S|\Z)", case.run("--help").stdout, re.M | re.S)
+    defaults = {flag: "".join(re.findall(r"\(([^()]*)\)$", text.strip())) for flag, text in told}
+    check(len(defaults) > 40, "flags of --help")
     manual = open(os.path.join(source, "docs/man/vigild.8"), encoding="utf-8").read().replace("\\-", "-")
     operations = open(os.path.join(source, "docs/operations.md"), encoding="utf-8").read()
-    for flag in flags:
-        check(f"--{flag}" in manual, f"vigild.8 does not tell of --{flag}")
-        check(f"`--{flag}`" in operations or f"--{flag}" in operations,
-              f"operations.md does not tell of --{flag}")
+    rows = dict(re.findall(r"^\| `--([a-z0-9-]+)[^`]*` \| (?:`([^`]*)`)? *\|", operations, re.M))
+    entries = dict(re.findall(r"^\.BI? --([a-z0-9-]+)(.*?)(?=^\.TP|^\.S|\Z)", manual.split(".SH CONFIGURATION")[0], re.M | re.S))
+    for flag, default in defaults.items():
+        check(flag in entries, f"vigild.8 does not tell of --{flag}")
+        check(f"({default})" in entries[flag] or not default, f"vigild.8 has another default of --{flag} than {default}")
+        equal(rows.get(flag), default, f"operations.md's default of --{flag}")
+    equal(sorted(rows), sorted(defaults), "the flags of operations.md")
 
 
 def test_a_configuration_file(case):

@@ -39,7 +39,7 @@ static const struct vg_flag access_flags[] = {
     {"tls-san", "NAMES", VG_FLAG_TEXT, AT(tls_san), NULL, 0, 0,
      "more names or addresses for the certificate that\nis made, parted by commas"},
     {"client-ca-file", "FILE", VG_FLAG_TEXT, AT(client_ca_file), NULL, 0, 0,
-     "PEM bundle: certificates signed by one of these\nare clients too (CN: user, O: groups)"},
+     "PEM bundle: certificates signed by one of these\nare clients too; CN: the user, O: groups"},
     {"token-auth-file", "FILE", VG_FLAG_TEXT, AT(token_auth_file), NULL, 0, 0,
      "bearer tokens: token,user,uid[,\"group,group\"];\nread again on SIGHUP"},
     {"service-account-issuer", "LIST", VG_FLAG_LIST, AT(account_issuers),
