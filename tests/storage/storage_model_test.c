@@ -7,7 +7,6 @@
  * must get it too, and the state at any such revision must be the model's. */
 #include "storage_model_run.h"
 
-
 static const char *engine;
 
 enum { RETRY_MS = 1000 }; /* an engine tries again after this long at the most */
