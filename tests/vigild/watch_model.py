@@ -19,6 +19,7 @@ import threading
 import time
 
 from stream import Client, Gone, Server, WatchStream
+from vigild import LIMIT_S
 
 NS = "model"
 PATH = f"/api/v1/namespaces/{NS}/configmaps"
@@ -324,9 +325,21 @@ class Writer:
         self.model.add(changes)
 
 
+def await_all(crowd):
+    """Until all have ended, or none has got on for LIMIT_S."""
+    seen, end = -1, 0
+    while any(w.is_alive() for w in crowd):
+        now, seen_now = time.monotonic(), sum(len(w.seen) for w in crowd)
+        if seen_now != seen:
+            seen, end = seen_now, now + LIMIT_S
+        if now > end:
+            return
+        time.sleep(0.05)
+
+
 def run(binary, seed, rounds, watchers, kills, parent):
     rng = random.Random(seed)
-    server = Server(binary, parent)
+    server = Server(binary, parent, ["--etcd-compaction-interval=0"])  # who stalls to the end is not sent away
     try:
         model = Model()
         writer = Writer(server, model, rng)
@@ -349,9 +362,7 @@ def run(binary, seed, rounds, watchers, kills, parent):
                 writer.round()
         with model.lock:
             model.is_over = True
-        deadline = time.monotonic() + 120
-        for w in crowd:
-            w.join(max(0.1, deadline - time.monotonic()))
+        await_all(crowd)
         problems = [p for p in (w.check() for w in crowd) if p]
         events = sum(len(w.seen) for w in crowd)
         print(f"seed {seed}: {len(model.changes)} changes, {len(crowd)} watchers, {events} events, "
