@@ -92,9 +92,11 @@ static void fork_truth(const struct fm *m, vg_rev rev, struct fm *ret_fork)
 
 static void check_no_more(const struct fm *m, const struct look *l, size_t agreeing)
 {
-    if (agreeing < l->n_events)
-        fail_msg("revision %llu is another one than in the store that ran on (up to %llu)",
-                 LLU(l->watch->events[agreeing].rec->rev), LLU(m->rev));
+    if (agreeing == l->n_events)
+        return;
+    const struct vg_rec *rec = l->watch->events[agreeing].rec;
+    fail_msg("revision %llu, a %s, is another one than in the store that ran on (up to %llu)",
+             LLU(rec->rev), vg_rec_is_delete(rec) ? "delete" : "put", LLU(m->rev));
 }
 
 /* ---- F3: ranges ---- */
