@@ -93,6 +93,11 @@ void vg_log_key_encode(vg_rev rev, uint32_t sub, char out[LOG_KEY_SIZE])
     put32(out + 8, sub);
 }
 
+struct vg_log_at vg_log_key_decode(const char *in)
+{
+    return (struct vg_log_at){.rev = get64(in), .sub = get32(in + 8)};
+}
+
 /* Deadlines may be negative (a clock before 1970): shift them so that bytes sort as numbers. */
 void vg_ttl_key_encode(int64_t expires_ms, vg_rev rev, uint32_t sub, char out[TTL_KEY_SIZE])
 {

@@ -21,6 +21,7 @@
 #include <pthread.h>
 
 #include "base/list.h"
+#include "decode.h"
 #include "server/storage/local/base.h"
 #include "wal.h"
 
@@ -75,6 +76,11 @@ VG_CHECK int vg_key_version_decode(const MDB_val *in, struct key_version *ret);
 
 #define LOG_KEY_SIZE 12
 void vg_log_key_encode(vg_rev rev, uint32_t sub, char out[LOG_KEY_SIZE]);
+struct vg_log_at {
+    vg_rev rev;
+    uint32_t sub;
+};
+struct vg_log_at vg_log_key_decode(const char *in); /* LOG_KEY_SIZE bytes */
 #define TTL_KEY_SIZE 20
 void vg_ttl_key_encode(int64_t expires_ms, vg_rev rev, uint32_t sub, char out[TTL_KEY_SIZE]);
 void vg_ttl_key_decode(const char *in, int64_t *ret_expires_ms, vg_rev *ret_rev, uint32_t *ret_sub);
@@ -90,6 +96,18 @@ VG_CHECK int vg_lmdb_inspect(const char *path, struct store_meta *ret_meta,
                              struct vg_status *reterr_status);
 VG_CHECK int vg_lmdb_put_meta(MDB_txn *txn, MDB_dbi meta, const struct store_meta *state);
 
+/* A reader's look at the base: a read transaction with its cursors, made once, renewed for each
+ * use.
+ */
+struct vg_base_view {
+    struct vg_lmdb *l;
+    struct vg_list link;
+    MDB_txn *txn; /* NULL: to be made */
+    MDB_cursor *keys, *log, *ttl;
+    struct vg_decoder decoder;
+    char damage[VG_STATUS_MESSAGE_MAX]; /* what was found, for a person */
+};
+
 /* lmdb_view.c */
 void vg_lmdb_drop_views(struct vg_lmdb *l); /* they begin anew; env_lock is held for writing */
 int vg_lmdb_view_open(struct vg_base *b, struct vg_base_view **ret_view);
@@ -99,6 +117,18 @@ void vg_lmdb_view_end(struct vg_base_view *v);
 const char *vg_lmdb_damage(struct vg_base_view *v);
 int vg_lmdb_get(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct vg_rec **ret_rec);
 int vg_lmdb_peek(struct vg_base_view *v, struct vg_slice key, struct vg_version *ret_version);
+/* The newest version at or before `at` of the key under the cursor. 1 found, 0 not. */
+VG_CHECK int vg_lmdb_version_at(struct vg_base_view *v, MDB_val *key, vg_rev at,
+                                struct key_version *ret);
+/* A record that says no more than what `keys` knows. */
+VG_CHECK int vg_lmdb_make_key_rec(const MDB_val *key, const struct key_version *kv,
+                                  struct vg_rec **ret_rec);
+/* The record must be the one that was looked for, whole: index entries have no checksum. */
+bool vg_lmdb_is_record(const struct vg_rec *rec, struct vg_slice key, const struct key_version *kv);
+/* VIGIL_E_STORE_DAMAGED, and what to tell a person: of a record, of an index entry. */
+int vg_lmdb_fail_record(struct vg_base_view *v, struct vg_slice key, vg_rev rev);
+int vg_lmdb_fail_entry(struct vg_base_view *v, struct vg_slice key);
+/* lmdb_scan.c */
 int vg_lmdb_collect(struct vg_base_view *v, const struct vg_keys *keys, struct vg_slice after,
                     vg_rev at, bool keys_only, struct vg_rec **ret_recs, size_t max, size_t *ret_n);
 int vg_lmdb_log_read(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_rec **ret_recs,

@@ -5,8 +5,8 @@
 
 #include "engine.h"
 
-/* 256: a layer is read in pieces of this many, so that a table's lock is never held for long. */
-#define VG_MERGE_CHUNK 256
+/* 512: a layer is read in pieces of this many, so that a table's lock is never held for long. */
+#define VG_MERGE_CHUNK 512
 #define VG_MERGE_SOURCES 3
 
 struct vg_merge_source {
