@@ -31,11 +31,11 @@ struct vg_cache_batch *vg_cache_batch_new(size_t room)
 /* ---- applying ---- */
 
 /* The index has an object under its trigger value: when that changes, it leaves the old place. A
- * put under the same value replaces it where it is. */
+ * put under the same value replaces it where it is, and one that creates finds nothing. */
 static int leave_old_value(struct vg_watch_cache *wc, const struct vg_rec *rec)
 {
     struct vg_tree_key key = {.minor = vg_rec_key(rec)};
-    const struct vg_rec *old = vg_tree_get(wc->tree, key);
+    const struct vg_rec *old = rec->version == 1 ? NULL : vg_tree_get(wc->tree, key);
     struct vg_obj_header now, before;
     if (!old)
         return 0;
@@ -121,15 +121,12 @@ static int apply_unreadable(struct vg_watch_cache *wc, struct vg_slice key)
 }
 
 /* One change of storage. A delete of what could not be read, or was never there, is no change. */
-static int apply(struct vg_cacher *c, const struct vg_event *e, struct vg_cache_batch *b,
+static int apply(struct vg_watch_cache *wc, const struct vg_event *e, struct vg_cache_batch *b,
                  struct vg_list *touched)
 {
-    struct vg_watch_cache *wc = vg_cacher_kind_of(c, vg_rec_key(e->rec));
     struct vg_obj_header h;
     struct vg_rec *old = NULL;
-    if (!wc || wc->kind->is_uncached)
-        return 0;
-    vg_count(&c->events_received, 1);
+    vg_count(&wc->c->events_received, 1);
     bool is_delete = vg_rec_is_delete(e->rec);
     touch(wc, touched);
     if (!is_delete && !vg_rec_open(e->rec, &h)) {
@@ -205,8 +202,14 @@ int vg_apply_batch(struct vg_cacher *c, const struct vg_watch_batch *in,
     vg_list_init(&touched);
     struct vg_cache_batch *b = vg_cache_batch_new(in->n);
     int r = b ? 0 : -ENOMEM;
-    for (size_t i = 0; r == 0 && i < in->n; i++)
-        r = apply(c, &in->events[i], b, &touched);
+    struct vg_watch_cache *wc = NULL;
+    for (size_t i = 0; r == 0 && i < in->n; i++) {
+        if (i + VG_FETCH_AHEAD < in->n)
+            vg_rec_fetch_open(in->events[i + VG_FETCH_AHEAD].rec);
+        wc = vg_cacher_kind_like(c, vg_rec_key(in->events[i].rec), wc);
+        if (wc && !wc->kind->is_uncached)
+            r = apply(wc, &in->events[i], b, &touched);
+    }
     r = publish_kinds(&touched, in->rev, r);
     if (r < 0 && b)
         vg_cache_batch_free(&b->tail);

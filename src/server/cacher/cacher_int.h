@@ -20,6 +20,8 @@ struct vg_watch_cache {
     size_t index;
     struct vg_tree *tree;        /* the feed's */
     struct vg_tree *by_trigger;  /* the feed's; NULL: no trigger */
+    size_t n_listed;             /* of the list under way: records and bytes of their values */
+    uint64_t listed_bytes;       /* the feed's, both */
     bool is_touched;             /* by the batch under construction */
     struct vg_list touched;      /* link while it is */
     bool is_broken;              /* the batch under construction has something unreadable */
@@ -106,6 +108,13 @@ static inline void vg_count(_Atomic uint64_t *counter, uint64_t n)
 }
 
 struct vg_watch_cache *vg_cacher_kind_of(struct vg_cacher *c, struct vg_slice key);
+/* The same; it may well be `like`, the kind of the key before (NULL allowed). No prefix begins with
+ * another. */
+static inline struct vg_watch_cache *vg_cacher_kind_like(struct vg_cacher *c, struct vg_slice key,
+                                                         struct vg_watch_cache *like)
+{
+    return like && vg_slice_has_prefix(key, like->prefix) ? like : vg_cacher_kind_of(c, key);
+}
 void vg_cacher_unref(struct vg_cacher *c);
 static inline uint64_t vg_cacher_now_ns(const struct vg_cacher *c)
 {
@@ -129,16 +138,29 @@ static inline void vg_rec_read(const struct vg_rec *rec, struct vg_obj_header *r
     vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), ret);
 }
 
+/* Records lie all over the memory: who goes through many asks for those that come so much later. */
+#define VG_FETCH_AHEAD 16
 /* Ask for what telling will read of a record, so that the misses of many overlap. */
 static inline void vg_rec_fetch(const struct vg_rec *rec)
 {
     for (size_t at = 0; at < 192; at += 64)
         __builtin_prefetch((const char *)rec + at);
 }
+/* The same for what opening it reads: key, header, and the labels in the value, mostly. */
+static inline void vg_rec_fetch_open(const struct vg_rec *rec)
+{
+    for (size_t at = 0; at < 1024; at += 64)
+        __builtin_prefetch((const char *)rec + at);
+}
 
 /* ---- feed.c ---- */
 void vg_feed_start(struct vg_cacher *c);
 void vg_feed_stop(struct vg_cacher *c);
+
+/* ---- by_trigger.c ---- */
+/* Records of a kind with a trigger: in order of key before, of trigger value and key after. n > 0.
+ * -ENOMEM, or an error of the kernel's random source: they are as they were. */
+VG_CHECK int vg_sort_by_trigger(struct vg_rec **recs, size_t n);
 
 /* ---- apply.c, on the feed loop ---- */
 struct vg_cache_batch *vg_cache_batch_new(size_t room); /* NULL: no memory */

@@ -12,9 +12,7 @@
  * CLOSED
  *
  * What a batch does to trees and history is in apply.c. */
-#include <endian.h>
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -133,13 +131,19 @@ static void follow(struct vg_cacher *c, vg_rev after)
 
 static void drop_listed(struct vg_cacher *c)
 {
-    for (size_t i = 0; i < c->n_listed; i++)
+    for (size_t i = 0; i < c->n_listed; i++) {
+        if (i + VG_FETCH_AHEAD < c->n_listed)
+            __builtin_prefetch(c->listed[i + VG_FETCH_AHEAD], 1);
         vg_rec_unref(c->listed[i]);
+    }
     c->n_listed = 0;
+    for (size_t i = 0; i < c->n_kinds; i++)
+        c->kinds[i].n_listed = c->kinds[i].listed_bytes = 0;
 }
 
-static int keep_listed(struct vg_cacher *c, struct vg_rec *take_rec)
+static int keep_listed(struct vg_watch_cache *wc, struct vg_rec *take_rec)
 {
+    struct vg_cacher *c = wc->c;
     if (c->n_listed == c->listed_cap) {
         size_t cap = c->listed_cap ? c->listed_cap * 2 : 1024;
         struct vg_rec **v = vg_reallocarray(c->listed, cap, sizeof *v);
@@ -151,50 +155,8 @@ static int keep_listed(struct vg_cacher *c, struct vg_rec *take_rec)
         c->listed_cap = cap;
     }
     c->listed[c->n_listed++] = take_rec;
-    return 0;
-}
-
-/* A record under its trigger's value. The value's first bytes and the place by key are beside it:
- * the sort then seldom looks at records, which are all over the memory. */
-struct triggered {
-    uint64_t head;
-    struct vg_slice value;
-    struct vg_rec *rec;
-    size_t at;
-};
-
-static uint64_t head_of(struct vg_slice s)
-{
-    uint64_t head = 0;
-    memcpy(&head, s.p, VG_MIN(s.n, sizeof head));
-    return be64toh(head);
-}
-
-static int compare_trigger(const void *a, const void *b)
-{
-    const struct triggered *x = a, *y = b;
-    if (x->head != y->head)
-        return x->head < y->head ? -1 : 1;
-    int d = vg_slice_cmp(x->value, y->value);
-    return d ? d : x->at < y->at ? -1 : x->at > y->at;
-}
-
-/* In order of key before, of trigger value and key after. */
-static int sort_by_trigger(struct vg_rec **recs, size_t n)
-{
-    struct triggered *v = vg_reallocarray(NULL, n, sizeof *v);
-    if (!v)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++) {
-        struct vg_obj_header h;
-        vg_rec_read(recs[i], &h);
-        struct vg_slice value = vg_obj_trigger(&h);
-        v[i] = (struct triggered){value.n ? head_of(value) : 0, value, recs[i], i};
-    }
-    qsort(v, n, sizeof *v, compare_trigger);
-    for (size_t i = 0; i < n; i++)
-        recs[i] = v[i].rec;
-    vg_free(v);
+    wc->n_listed++;
+    wc->listed_bytes += take_rec->value_len;
     return 0;
 }
 
@@ -202,13 +164,10 @@ static int sort_by_trigger(struct vg_rec **recs, size_t n)
 static int load_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n)
 {
     int r = vg_tree_replace(wc->tree, (const struct vg_rec *const *)recs, n);
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < n; i++)
-        bytes += recs[i]->value_len;
     if (r == 0)
-        atomic_store_explicit(&wc->object_bytes, bytes, memory_order_relaxed);
+        atomic_store_explicit(&wc->object_bytes, wc->listed_bytes, memory_order_relaxed);
     if (r == 0 && wc->by_trigger && n)
-        r = sort_by_trigger(recs, n);
+        r = vg_sort_by_trigger(recs, n);
     if (r < 0 || !wc->by_trigger)
         return r;
     return vg_tree_replace(wc->by_trigger, (const struct vg_rec *const *)recs, n);
@@ -233,16 +192,11 @@ static int finish_list(struct vg_cacher *c)
         struct vg_watch_cache *wc = c->by_prefix[k];
         if (wc->kind->is_uncached)
             continue;
-        while (at < c->n_listed && vg_slice_cmp(vg_rec_key(c->listed[at]), wc->prefix) < 0)
-            at++;
-        size_t end = at;
-        while (end < c->n_listed && vg_slice_has_prefix(vg_rec_key(c->listed[end]), wc->prefix))
-            end++;
         struct vg_rec **run = c->listed ? c->listed + at : NULL;
-        int r = finish_kind(wc, run, end - at, c->list_rev);
+        int r = finish_kind(wc, run, wc->n_listed, c->list_rev);
         if (r < 0)
             return r;
-        at = end;
+        at += wc->n_listed;
     }
     drop_listed(c);
     vg_free(c->listed);
@@ -253,14 +207,17 @@ static int finish_list(struct vg_cacher *c)
 
 static int take_page(struct vg_cacher *c, struct vg_range *page)
 {
+    struct vg_watch_cache *wc = NULL;
     int r = 0;
     for (size_t i = 0; i < page->n_recs; i++) {
+        if (i + VG_FETCH_AHEAD < page->n_recs)
+            vg_rec_fetch_open(page->recs[i + VG_FETCH_AHEAD]);
         struct vg_rec *rec = vg_steal(page->recs[i]);
-        struct vg_watch_cache *wc = vg_cacher_kind_of(c, vg_rec_key(rec));
         struct vg_obj_header h;
+        wc = vg_cacher_kind_like(c, vg_rec_key(rec), wc);
         bool is_ours = r == 0 && wc && !wc->kind->is_uncached;
         if (is_ours && vg_rec_open(rec, &h)) {
-            r = keep_listed(c, rec);
+            r = keep_listed(wc, rec);
             continue;
         }
         if (is_ours)

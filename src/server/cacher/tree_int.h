@@ -150,6 +150,10 @@ static inline int vg_tree_key_cmp(const struct vg_tree_key *a, const struct vg_t
     return c ? c : vg_slice_cmp(a->minor, b->minor);
 }
 
+/* What a node keeps of a key behind another one. False: it does not come after it. */
+bool vg_tree_key_step(const struct vg_tree_key *before, const struct vg_tree_key *key,
+                      uint16_t *ret_same, uint64_t *ret_head);
+
 /* Entry i as a record: itself in a leaf, the first one below it in an inner node. */
 static inline const struct vg_rec *vg_node_rec(const struct vg_node *node, unsigned i)
 {

@@ -181,6 +181,15 @@ size_t vg_node_count(const struct vg_node *node)
 
 /* ---- same and head ---- */
 
+bool vg_tree_key_step(const struct vg_tree_key *before, const struct vg_tree_key *key,
+                      uint16_t *ret_same, uint64_t *ret_head)
+{
+    size_t same = text_common(before, key);
+    *ret_same = (uint16_t)cut(same);
+    *ret_head = head_at(key, *ret_same);
+    return text_at(before, same) < text_at(key, same);
+}
+
 static void set_head(const struct vg_tree_order *order, struct vg_node *node, unsigned i)
 {
     node->same[i] = 0;
@@ -190,8 +199,7 @@ static void set_head(const struct vg_tree_order *order, struct vg_node *node, un
         return;
     }
     struct vg_tree_key before = entry_key(order, node, i - 1), key = entry_key(order, node, i);
-    node->same[i] = (uint16_t)cut(text_common(&before, &key));
-    node->heads[i] = head_at(&key, node->same[i]);
+    (void)vg_tree_key_step(&before, &key, &node->same[i], &node->heads[i]);
 }
 
 void vg_node_rekey(const struct vg_tree_order *order, struct vg_node *node, unsigned i)
