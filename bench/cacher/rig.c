@@ -164,11 +164,20 @@ uint64_t rig_feed(struct rig *r)
     return rig_cpu_ns() - begin;
 }
 
+static void on_pulled(struct vg_cache_wait *wait, int err)
+{
+    if (err < 0)
+        bench_die("the port did not come to a revision: %s", vg_err_text(err));
+    wait->port = NULL;
+}
+
+/* A port that nobody on it is concerned by is not woken: so ask. */
 uint64_t rig_pull(struct rig *r)
 {
-    vg_rev want = vg_cacher_revision(r->cacher);
     uint64_t begin = rig_cpu_ns();
-    while (vg_cache_port_revision(r->port) < want)
+    struct vg_cache_wait wait;
+    vg_cache_wait_fresh(r->port, vg_cacher_revision(r->cacher), &wait, on_pulled);
+    while (wait.port)
         vg_loop_turn(r->loop, true);
     return rig_cpu_ns() - begin;
 }

@@ -277,6 +277,47 @@ static void a_thousand_node_watchers_cost_one_wake_up(void **state)
     free(sinks);
 }
 
+/* What it was spared it goes through with the next batch that is for it, or at the next tick. */
+static void a_loop_is_woken_for_what_concerns_it(void **state)
+{
+    (void)state;
+    vg_cdrv_watch(&d, &s, vg_cdrv_predicate(KIND_PODS, NULL, NULL, NULL, "spec.nodeName=n1"),
+                  (struct vg_cache_watch_opts){.start = VG_WATCH_NOW});
+    vg_cdrv_sync(&d);
+    vg_rev before = vg_cache_port_revision(d.ports[0]);
+    vg_cdrv_put(&d, KIND_PODS, &b1);
+    vg_cdrv_sync_feed(&d);
+    assert_false(vg_loop_turn(d.loops[0], false));
+    assert_int_equal(vg_cache_port_revision(d.ports[0]), before);
+    vg_cdrv_put(&d, KIND_PODS, &a1);
+    vg_cdrv_sync_feed(&d);
+    assert_true(vg_loop_turn(d.loops[0], false));
+    vg_cdrv_put(&d, KIND_PODS, &a1_n2); /* for those of the node that it was on */
+    vg_cdrv_sync_feed(&d);
+    assert_true(vg_loop_turn(d.loops[0], false));
+    vg_csink_expect(&s, "ADDED a/p1@3", "DELETED a/p1@4", NULL);
+    vg_rev last = vg_cdrv_delete(&d, KIND_PODS, "b", "p1");
+    vg_cdrv_sync_feed(&d);
+    assert_false(vg_loop_turn(d.loops[0], false));
+    vg_cdrv_advance_ms(&d, 1000);
+    assert_int_equal(vg_cache_port_revision(d.ports[0]), last);
+}
+
+/* What its loop was spared is in the tail still. */
+static void who_comes_to_a_spared_loop_misses_nothing(void **state)
+{
+    (void)state;
+    vg_rev before = vg_cdrv_put(&d, KIND_PODS, &b1);
+    vg_cdrv_sync(&d);
+    vg_cdrv_put(&d, KIND_PODS, &a1);
+    vg_cdrv_sync_feed(&d);
+    vg_cdrv_watch(&d, &s, everything(),
+                  (struct vg_cache_watch_opts){.start = VG_WATCH_AFTER, .rev = before});
+    while (vg_loop_turn(d.loops[0], false))
+        ;
+    vg_csink_expect(&s, "ADDED a/p1@3", NULL);
+}
+
 static void replay_by_links_looks_at_what_it_delivers(void **state)
 {
     (void)state;
@@ -326,6 +367,8 @@ int main(void)
         TEST(a_change_finds_those_who_care_and_nobody_else),
         TEST(a_write_may_stop_any_of_those_that_care_for_the_same),
         TEST(a_thousand_node_watchers_cost_one_wake_up),
+        TEST(a_loop_is_woken_for_what_concerns_it),
+        TEST(who_comes_to_a_spared_loop_misses_nothing),
         TEST(replay_by_links_looks_at_what_it_delivers),
         TEST(kinds_do_not_see_each_other),
     };

@@ -223,5 +223,7 @@ void vg_publish_batch(struct vg_cacher *c, struct vg_cache_batch *take_b, vg_rev
     struct vg_cache_batch *b = take_b;
     b->rev = rev;
     atomic_store_explicit(&c->rev, rev, memory_order_release);
+    c->publishing = b;
     vg_tail_publish(&c->tail, &b->tail);
+    c->publishing = NULL;
 }

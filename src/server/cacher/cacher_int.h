@@ -96,6 +96,7 @@ struct vg_cacher {
     bool is_closing;
     bool is_dead;
     bool *done_flag;
+    const struct vg_cache_batch *publishing; /* what ports are being woken for */
 
     _Atomic uint64_t events_received, events_dispatched, events_replayed, init_events,
         events_from_storage, bookmarks, relists, resumes, digest_checks, digest_failures;
@@ -251,8 +252,11 @@ struct vg_cache_port {
     bool yields;                /* a form is being made elsewhere: look again in the next turn */
     struct vg_walking *walking; /* the ring that is being told, or NULL */
     vg_rev seen;
+    struct vg_mutex mu; /* rank LOOP: the index and `awaits` (interest.c) */
     struct vg_port_kind *kinds;
     struct vg_list waits;
+    bool awaits;     /* somebody waits for a revision */
+    unsigned spared; /* batches since it was woken; the feed's */
     struct vg_port_fresh *fresh;
     struct vg_list ended;  /* to be freed when nobody is walking */
     struct vg_list behind; /* watchers that have something to catch up with, in turn */
@@ -315,6 +319,13 @@ void vg_port_hurry(struct vg_cache_port *p); /* the same, without a nap */
 VG_CHECK int vg_port_fresh_new(struct vg_cache_port *p);
 void vg_port_fresh_free(struct vg_cache_port *p); /* nobody waits */
 void vg_port_serve_waits(struct vg_cache_port *p);
+
+/* interest.c */
+/* Must the port be woken for the batch? Thread: the feed, which has linked it. */
+bool vg_port_is_concerned(struct vg_cache_port *p, const struct vg_cache_batch *b);
+/* Something is in `waits`: every batch wakes, and the tail is looked at. */
+void vg_port_await(struct vg_cache_port *p);
+void vg_port_awaited(struct vg_cache_port *p); /* perhaps nothing is any more */
 /* watcher.c */
 VG_CHECK int vg_watcher_go_live(struct vg_cache_watcher *w);
 void vg_watcher_leave_live(struct vg_cache_watcher *w);

@@ -35,6 +35,7 @@ void vg_port_serve_waits(struct vg_cache_port *p)
         if (w->rev <= p->seen)
             finish(w, 0);
     }
+    vg_port_awaited(p);
 }
 
 static void begin(struct vg_cache_port *p, struct vg_cache_wait *wait,
@@ -52,7 +53,7 @@ void vg_cache_wait_fresh(struct vg_cache_port *p, vg_rev rev, struct vg_cache_wa
     begin(p, wait, done);
     wait->rev = rev;
     vg_list_push_back(&p->waits, &wait->link);
-    vg_port_hurry(p); /* also when it is fresh already: never from within */
+    vg_port_await(p); /* also when it is fresh already: never from within */
 }
 
 void vg_cache_wait_cancel(struct vg_cache_wait *wait)
@@ -77,7 +78,7 @@ static void take_answer(struct vg_port_fresh *f)
         w->rev = f->req.rev;
         vg_list_push_back(&f->port->waits, &w->link);
     }
-    vg_port_hurry(f->port);
+    vg_port_await(f->port);
 }
 
 static void on_answer(struct vg_store_req *req)

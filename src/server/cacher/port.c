@@ -17,16 +17,18 @@
 /* ---- waking ---- */
 
 /* Thread: any. */
-static void on_publish(void *arg)
+void vg_port_wake(struct vg_cache_port *p)
 {
-    struct vg_cache_port *p = arg;
     if (!atomic_exchange_explicit(&p->woken, true, memory_order_acq_rel))
         vg_loop_post(p->loop, &p->wake_mail);
 }
 
-void vg_port_wake(struct vg_cache_port *p)
+/* Thread: the feed. */
+static void on_publish(void *arg)
 {
-    on_publish(p);
+    struct vg_cache_port *p = arg;
+    if (vg_port_is_concerned(p, p->c->publishing))
+        vg_port_wake(p);
 }
 
 /* ---- dispatching ---- */
@@ -236,13 +238,19 @@ static void on_nap_over(struct vg_timer *t)
         vg_port_wake(p);
 }
 
+static void free_port(struct vg_cache_port *p)
+{
+    struct vg_cacher *c = p->c;
+    vg_mutex_done(&p->mu);
+    vg_free(p);
+    vg_cacher_unref(c);
+}
+
 static void on_wake(struct vg_mail *mail)
 {
     struct vg_cache_port *p = VG_CONTAINER_OF(mail, struct vg_cache_port, wake_mail);
     if (p->is_closing) {
-        struct vg_cacher *c = p->c;
-        vg_free(p);
-        vg_cacher_unref(c);
+        free_port(p);
         return;
     }
     if (p->nap_ns)
@@ -297,6 +305,7 @@ static void relieve(struct vg_cache_port *p)
 static void on_tick(struct vg_timer *t)
 {
     struct vg_cache_port *p = VG_CONTAINER_OF(t, struct vg_cache_port, tick);
+    (void)pull(p); /* what it was spared: bookmarks tell how far it has come */
     uint64_t now = vg_cacher_now_ns(p->c);
     uint64_t second = now / VG_NS_PER_S;
     uint64_t from =
@@ -320,6 +329,7 @@ void vg_port_hurry(struct vg_cache_port *p)
 
 /* ---- life ---- */
 
+/* Before it listens: the feed looks at them then. */
 static void init_kinds(struct vg_cache_port *p)
 {
     for (size_t i = 0; i < p->c->n_kinds; i++) {
@@ -329,6 +339,14 @@ static void init_kinds(struct vg_cache_port *p)
         vg_map_init(&pk->by_name, VG_MAP_BORROWS_KEYS);
         vg_map_init(&pk->by_trigger, VG_MAP_BORROWS_KEYS);
         vg_map_init(&pk->by_namespace, VG_MAP_BORROWS_KEYS);
+    }
+}
+
+/* After its cursor is open: else what is published in between would be told to nobody who comes. */
+static void begin_dispatching(struct vg_cache_port *p)
+{
+    for (size_t i = 0; i < p->c->n_kinds; i++) {
+        struct vg_port_kind *pk = &p->kinds[i];
         vg_mutex_lock(&pk->wc->mu);
         pk->dispatched = pk->wc->published; /* nobody here has asked for what came before */
         vg_mutex_unlock(&pk->wc->mu);
@@ -358,6 +376,7 @@ int vg_cache_port_open(struct vg_cacher *c, struct vg_loop *loop, struct vg_cach
     }
     p->c = c;
     p->loop = loop;
+    vg_mutex_init(&p->mu, VG_RANK_LOOP);
     atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
     init_lists(p);
     uint64_t now = vg_cacher_now_ns(c);
@@ -368,11 +387,12 @@ int vg_cache_port_open(struct vg_cacher *c, struct vg_loop *loop, struct vg_cach
         seed = now;
     vg_rng_seed(&p->rng, seed);
     p->wake_mail.run = on_wake;
+    init_kinds(p);
     p->listener = (struct vg_tail_listener){.wake = on_publish, .arg = p};
     vg_tail_listen(&c->tail, &p->listener);
     const struct vg_tail_batch *b = vg_tail_open(&c->tail, &p->cursor);
     p->seen = VG_CONTAINER_OF(b, const struct vg_cache_batch, tail)->rev;
-    init_kinds(p);
+    begin_dispatching(p);
     vg_timer_start(loop, &p->tick, VG_NS_PER_S, on_tick);
     *ret_port = p;
     return 0;
@@ -416,11 +436,8 @@ void vg_cache_port_close(struct vg_cache_port *p)
         done_kind(&p->kinds[i]);
     vg_free(p->kinds);
     p->is_closing = true;
-    struct vg_cacher *c = p->c;
-    if (atomic_load(&p->woken))
-        return; /* the mail on its way frees it */
-    vg_free(p);
-    vg_cacher_unref(c);
+    if (!atomic_load(&p->woken)) /* else the mail on its way frees it */
+        free_port(p);
 }
 
 void vg_cache_port_nap(struct vg_cache_port *p, uint64_t ms)

@@ -37,25 +37,35 @@ static struct place narrowest(const struct vg_cache_watcher *w)
     return at;
 }
 
-/* One look-up: the newcomer is the last of its ring and takes the place of the one before it. */
-int vg_watcher_go_live(struct vg_cache_watcher *w)
+/* One look-up: the newcomer is the last of its ring and takes the place of the one before it, which
+ * is *ret_before. */
+static int enter(struct vg_cache_watcher *w, void **ret_before)
 {
     struct vg_port_kind *pk = w->pk;
     struct place at = narrowest(w);
-    void *last = pk->all;
-    if (at.map) {
-        last = NULL;
-        int r = vg_map_put(at.map, at.value, &w->link, &last);
-        if (r < 0)
-            return r;
-    } else {
-        pk->all = &w->link;
-    }
+    if (at.map)
+        return vg_map_put(at.map, at.value, &w->link, ret_before);
+    *ret_before = pk->all;
+    pk->all = &w->link;
+    return 0;
+}
+
+int vg_watcher_go_live(struct vg_cache_watcher *w)
+{
+    struct vg_cache_port *p = w->pk->port;
+    void *last = NULL;
+    vg_mutex_lock(&p->mu);
+    int r = enter(w, &last);
+    vg_mutex_unlock(&p->mu);
+    if (r < 0)
+        return r;
     vg_replay_free(w);
     vg_list_remove(&w->link);
     if (last)
         vg_list_insert_before(((struct vg_list *)last)->next, &w->link);
     w->state = WATCHER_LIVE;
+    if (vg_tail_has_next(&p->cursor)) /* I2 of interest.c: its loop may have been spared that */
+        vg_port_wake(p);
     return 0;
 }
 
@@ -84,15 +94,17 @@ void vg_watcher_leave_live(struct vg_cache_watcher *w)
     struct vg_list *before = vg_list_is_empty(&w->link) ? NULL : w->link.prev;
     bool is_last_of_all = pk->all == &w->link;
     struct place at = narrowest(w);
-    if (w->pk->port->walking)
-        step_over(w->pk->port->walking, &w->link);
+    if (pk->port->walking)
+        step_over(pk->port->walking, &w->link);
     vg_list_remove(&w->link);
+    vg_mutex_lock(&pk->port->mu);
     if (is_last_of_all)
         pk->all = before;
     else if (at.map && !before)
         vg_map_remove(at.map, at.value);
     else if (at.map && vg_map_get(at.map, at.value) == &w->link)
         set_last(before);
+    vg_mutex_unlock(&pk->port->mu);
 }
 
 void vg_watcher_queue(struct vg_cache_watcher *w)
