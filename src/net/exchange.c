@@ -292,3 +292,8 @@ uint64_t vg_pace_due(const struct vg_pace *p, uint64_t stall_ms, uint64_t min_ra
     uint64_t slow = p->since_ns + VG_MAX(covered_ms, VG_PACE_GRACE_MS) * VG_NS_PER_MS;
     return VG_MIN(due, slow);
 }
+
+uint64_t vg_pace_end(const struct vg_pace *p, uint64_t most_ms)
+{
+    return p->since_ns ? p->since_ns + most_ms * VG_NS_PER_MS : VG_NET_NEVER;
+}

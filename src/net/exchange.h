@@ -132,5 +132,7 @@ void vg_pace_look(struct vg_pace *p, const struct vg_conn *conn, uint32_t *held,
  * is too slow, and so are, after VG_PACE_GRACE_MS, less than min_rate bytes/s since the wait began
  * (0: any rate will do). */
 uint64_t vg_pace_due(const struct vg_pace *p, uint64_t stall_ms, uint64_t min_rate);
+/* The same of all of it, however fast it moves. */
+uint64_t vg_pace_end(const struct vg_pace *p, uint64_t most_ms);
 
 #endif

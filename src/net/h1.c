@@ -240,6 +240,13 @@ static void sent(struct vg_codec *c, size_t n, bool is_blocked)
     fill(c);
 }
 
+uint64_t vg_h1_body_due(const struct vg_h1 *h)
+{
+    const struct vg_http_limits *limits = limits_of(h);
+    return VG_MIN(vg_pace_due(&h->x.pace, limits->body_ms, limits->min_rate),
+                  vg_pace_end(&h->x.pace, limits->request_ms));
+}
+
 static void too_late(struct vg_h1 *h)
 {
     struct vg_conn *conn = h->codec.conn;
@@ -258,7 +265,7 @@ static uint64_t due(const struct vg_h1 *h)
     if (h->state == VG_H1_WHOLE || h->is_ending)
         return answer_due(h);
     if (h->state == VG_H1_BODY)
-        return vg_pace_due(&h->x.pace, limits_of(h)->body_ms, limits_of(h)->min_rate);
+        return vg_h1_body_due(h);
     return h->read_due_ns;
 }
 

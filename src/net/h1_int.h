@@ -65,6 +65,8 @@ size_t vg_h1_parse(struct vg_h1 *h, const char *p, size_t n);
 /* Stop the parser with this answer to come. */
 int vg_h1_refuse_with(struct vg_h1 *h, int status, const char *why);
 
+/* h1.c: when the body must have come, or its next piece. */
+uint64_t vg_h1_body_due(const struct vg_h1 *h);
 /* h1_answer.c */
 extern const struct vg_exchange_ops vg_h1_exchange_ops;
 /* "100 Continue", if the client waits for it. 0, -ENOMEM. */

@@ -148,6 +148,22 @@ static void slow_bodies_time_out(void **state)
     h1_assert_log(t, "refuse(408) closed(0)"); /* less than one in all will not */
 }
 
+static void a_body_that_takes_too_long_in_all_times_out(void **state)
+{
+    struct h1_test *t = *state;
+    char block[2048];
+    memset(block, 'b', sizeof block);
+    h1_feed(t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n");
+    for (int i = 0; i < 59; i++) {
+        vg_conn_feed(t->conn, block, sizeof block);
+        pass(t, 1000);
+    }
+    h1_assert_log(t, "head");
+    vg_conn_feed(t->conn, block, sizeof block);
+    pass(t, 1000);
+    h1_assert_log(t, "refuse(408) closed(0)");
+}
+
 static void a_silent_body_times_out(void **state)
 {
     struct h1_test *t = *state;
@@ -261,6 +277,7 @@ int main(void)
         cmocka_unit_test(heads_count_too),
         T(slow_heads_time_out),
         T(slow_bodies_time_out),
+        T(a_body_that_takes_too_long_in_all_times_out),
         T(a_silent_body_times_out),
         T(idle_connections_are_closed),
         T(a_connection_that_says_nothing_is_closed_sooner),

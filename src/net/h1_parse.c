@@ -117,9 +117,8 @@ static int want_body(struct vg_h1 *h)
 
 static void expect_body(struct vg_h1 *h)
 {
-    const struct vg_http_limits *limits = h->codec.conn->server->limits;
     vg_pace_wait(&h->x.pace, vg_conn_now(h->codec.conn));
-    vg_conn_alarm(h->codec.conn, vg_pace_due(&h->x.pace, limits->body_ms, limits->min_rate));
+    vg_conn_alarm(h->codec.conn, vg_h1_body_due(h));
 }
 
 static int on_headers_complete(llhttp_t *parser)

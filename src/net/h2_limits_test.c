@@ -354,6 +354,25 @@ static void a_body_that_stops_gets_408(void **state)
     assert_goes_on();
 }
 
+static void a_body_in_single_bytes_gets_408_when_its_time_is_over(void **state)
+{
+    (void)state;
+    struct vg_h2c_stream *s = vg_h2c_request(&c, "POST", "/echo", "b", 1, NULL);
+    s->is_endless = true;
+    for (int i = 0; i < 3; i++) {
+        vg_world_turns(&w, &c, 3);
+        assert_int_equal(s->status, 0);
+        vg_world_advance(&w, &c, i < 2 ? 20000 : 20001);
+        s->send = "b";
+        s->send_n = 1;
+        assert_int_equal(i < 2 ? nghttp2_session_resume_data(c.session, s->id) : 0, 0);
+    }
+    VG_WORLD_UNTIL(&w, &c, s->is_closed);
+    assert_int_equal(s->status, 408);
+    assert_int_equal(vg_world_stats(&w).timeouts, 1);
+    assert_goes_on();
+}
+
 static void an_answer_that_nobody_takes_is_reset(void **state)
 {
     (void)state;
@@ -463,6 +482,7 @@ int main(void)
         T(a_preface_that_does_not_come_is_not_waited_for),
         T(a_head_that_does_not_end_is_not_waited_for),
         T(a_body_that_stops_gets_408),
+        T(a_body_in_single_bytes_gets_408_when_its_time_is_over),
         T(an_answer_that_nobody_takes_is_reset),
         T(a_list_that_trickles_is_reset),
         T(a_client_that_does_not_read_is_cut_off),

@@ -127,6 +127,8 @@ static void grant(struct vg_h2_stream *s)
     h->n_granted++;
     vg_h2_stream_to(s, &h->receiving);
     s->at = (int64_t)vg_conn_now(h->codec.conn);
+    vg_pace_stop(&s->x.pace); /* until now it waited for us */
+    vg_pace_wait(&s->x.pace, (uint64_t)s->at);
     /* A byte more than is taken, so that the limit is seen as a limit and not as a stall. */
     window = VG_MIN(window + 1, (size_t)INT32_MAX);
     if (window > VG_H2_BODY_WINDOW &&
@@ -154,6 +156,7 @@ void vg_h2_body_done(struct vg_h2_stream *s)
         return;
     s->wants_body = false;
     s->is_in_line = false;
+    vg_pace_stop(&s->x.pace); /* from here on it is the answer's */
     vg_h2_stream_to(s, &h->quiet);
     if (!s->is_granted)
         return;
@@ -232,6 +235,14 @@ static int say_continue(struct vg_h2 *h, struct vg_h2_stream *s)
     return nghttp2_submit_headers(h->session, 0, s->id, NULL, &go_on, 1, NULL) < 0 ? -ENOMEM : 0;
 }
 
+/* A body may wait for its next piece, and in all, for so long. Its rate is not asked for: who has a
+ * large one waits for us to grant it room. */
+static uint64_t body_due(const struct vg_h2_stream *s, const struct vg_http_limits *limits)
+{
+    return VG_MIN(deadline((uint64_t)s->at, limits->body_ms),
+                  vg_pace_end(&s->x.pace, limits->request_ms));
+}
+
 /* Between on_head and the body. */
 static int expect_body(struct vg_h2 *h, struct vg_h2_stream *s)
 {
@@ -244,8 +255,9 @@ static int expect_body(struct vg_h2 *h, struct vg_h2_stream *s)
     s->wants_body = true;
     s->is_short = length <= VG_H2_BODY_WINDOW;
     s->at = (int64_t)vg_conn_now(h->codec.conn);
+    vg_pace_wait(&s->x.pace, (uint64_t)s->at);
     vg_h2_stream_to(s, &h->receiving);
-    vg_conn_alarm(h->codec.conn, deadline((uint64_t)s->at, limits->body_ms));
+    vg_conn_alarm(h->codec.conn, body_due(s, limits));
     if (!s->is_short && length != UINT64_MAX)
         want_grant(s);
     return say_continue(h, s);
@@ -376,14 +388,14 @@ void vg_h2_recv_tick(struct vg_h2 *h, uint64_t now_ns)
         return;
     }
     vg_conn_alarm(conn, due);
-    while (!vg_list_is_empty(&h->receiving)) {
-        struct vg_h2_stream *s = VG_CONTAINER_OF(h->receiving.next, struct vg_h2_stream, link);
-        due = deadline((uint64_t)s->at, limits->body_ms);
-        if (due > now_ns) {
+    VG_LIST_FOREACH_SAFE (n, &h->receiving) {
+        struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, link);
+        due = body_due(s, limits);
+        if (due <= now_ns) {
+            vg_net_count(&conn->server->counts.timeouts, 1);
+            refuse(s, 408, "the body did not arrive in time");
+        } else {
             vg_conn_alarm(conn, due);
-            return;
         }
-        vg_net_count(&conn->server->counts.timeouts, 1);
-        refuse(s, 408, "the body did not arrive in time");
     }
 }

@@ -34,6 +34,7 @@ static void fill_limits(struct vg_http_limits *l)
     DEFAULT(handshake_ms, 10000);
     DEFAULT(head_ms, 32000);
     DEFAULT(body_ms, 30000);
+    DEFAULT(request_ms, 60000);
     DEFAULT(idle_ms, 180000);
     DEFAULT(stall_ms, 60000);
     DEFAULT(min_rate, 1024);

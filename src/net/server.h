@@ -33,6 +33,7 @@ struct vg_http_limits {
     uint64_t handshake_ms;      /* from accept to the end of the handshake (10 s) */
     uint64_t head_ms;           /* from its first byte to the end of the head (32 s) */
     uint64_t body_ms;           /* between two pieces of a body (30 s) */
+    uint64_t request_ms;        /* from the end of the head to the end of the body (60 s) */
     uint64_t idle_ms;           /* a connection without a request (180 s) */
     uint64_t stall_ms;          /* bytes wait and the socket takes none (60 s) */
     uint64_t min_rate;          /* bytes/s of an answer that is not a watch, after 10 s (1 KiB) */

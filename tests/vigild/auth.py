@@ -273,11 +273,13 @@ def test_too_many_at_once_get_429(case):
     held.putheader("Content-Type", "application/json")
     held.putheader("Content-Length", "100")
     held.endheaders()  # and no body: it is in flight
+    wait_for("it to be in flight", lambda: 'inflight_requests{request_kind="mutating"} 1\n' in v.ask("/metrics").text)
 
     def refused():
         a = v.ask("/api/v1/namespaces/default/configmaps", "POST", body={"metadata": {"name": "a"}})
         return a if a.status == 429 else None
-    a = wait_for("a refusal", refused)
+    a = refused()
+    check(a, "a second write was let in")
     equal((a.text, a.headers["retry-after"], a.headers["content-type"]),
           ("Too many requests, please try again later.\n", "1", "text/plain; charset=utf-8"))
     equal(v.ask(PODS).status, 200, "a read")

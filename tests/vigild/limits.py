@@ -161,6 +161,23 @@ def test_header_timeout(case):
     equal(status(c), 408, "status of a head that does not end")
 
 
+def test_request_timeout_of_a_body(case):
+    s = case.start("--request-timeout=1s", "--max-mutating-requests-inflight=1")
+    c = secure(s, plug(s))
+    c.sendall(f"POST {MAPS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n".encode())
+    answer = b""
+    c.settimeout(0.05)
+    while not answer:  # as fast as --min-response-rate asks, and never silent
+        try:
+            c.sendall(b" " * 2048)
+            answer = c.recv(4096)
+        except TimeoutError:
+            pass
+    has(answer.decode(), "HTTP/1.1 408")
+    works(s)
+    wait_for("others to write", lambda: s.ask(MAPS, "POST", body={"metadata": {"name": "a"}}).status == 201)
+
+
 def test_idle_timeout(case):
     s = case.start("--idle-timeout=300ms")
     watch = secure(s, plug(s))

@@ -66,7 +66,7 @@ static const struct vg_flag access_flags[] = {
 
 static const struct vg_flag request_flags[] = {
     {"request-timeout", "DURATION", VG_FLAG_DURATION, AT(request_timeout_ms), "1m0s", 1000, 0,
-     "longest time for a request that is not a watch"},
+     "longest time for a request that is not a watch,\nand for its body to come"},
     {"min-request-timeout", "SECONDS", VG_FLAG_SECONDS, AT(min_request_timeout_s), "1800", 1,
      31536000, "watches without timeoutSeconds live this long,\nup to twice, by chance"},
     {"max-requests-inflight", "N", VG_FLAG_NUMBER, AT(max_inflight), "400", 0, COUNT_MAX,

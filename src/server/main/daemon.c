@@ -239,6 +239,7 @@ static int open_shared(struct vg_daemon *d)
                    .resets_per_second = (uint32_t)c->max_resets,
                    .handshake_ms = c->handshake_ms,
                    .head_ms = c->header_ms,
+                   .request_ms = c->request_timeout_ms,
                    .idle_ms = c->idle_ms,
                    .stall_ms = c->stall_ms,
                    .min_rate = c->min_rate},
