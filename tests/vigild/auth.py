@@ -192,6 +192,30 @@ def test_texts_and_paths(case):
         check(want in paths, want)
 
 
+# What operators of kube-apiserver graph.
+GRAPHED = """
+apiserver_watch_cache_events_received_total apiserver_watch_cache_events_dispatched_total
+apiserver_watch_cache_initializations_total apiserver_watch_cache_resource_version
+apiserver_watch_cache_read_wait_seconds apiserver_watch_cache_consistent_read_total watch_cache_capacity
+watch_cache_capacity_increase_total watch_cache_capacity_decrease_total apiserver_init_events_total
+apiserver_terminated_watchers_total apiserver_cache_list_total apiserver_cache_list_fetched_objects_total
+apiserver_cache_list_returned_objects_total apiserver_storage_consistency_checks_total
+apiserver_storage_list_total apiserver_storage_list_fetched_objects_total
+apiserver_storage_list_evaluated_objects_total apiserver_storage_list_returned_objects_total
+apiserver_watch_events_total apiserver_watch_events_sizes apiserver_watch_list_duration_seconds
+apiserver_longrunning_requests apiserver_response_sizes apiserver_request_sli_duration_seconds
+apiserver_request_duration_seconds apiserver_request_total apiserver_current_inflight_requests
+etcd_request_duration_seconds etcd_requests_total etcd_request_errors_total etcd_bookmark_total
+apiserver_storage_events_received_total apiserver_resource_objects apiserver_storage_objects
+""".split()
+
+
+def test_every_name_that_is_graphed(case):
+    text = case.start().ask("/metrics").text
+    missing = [name for name in GRAPHED if f"# TYPE {name} " not in text]
+    equal(missing, [], "names that /metrics lacks")
+
+
 def test_metrics(case):
     v = case.start()
     v.ask("/api/v1/namespaces")

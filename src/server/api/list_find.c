@@ -348,13 +348,13 @@ static const struct vg_rec *next_of_snapshot(struct vg_lister *l, uint32_t *visi
     for (; *visits; --*visits) {
         const struct vg_rec *rec = vg_cursor_next(&l->cursor);
         struct vg_obj_header h;
-        l->n_visited++;
         if (!rec || !vg_slice_has_prefix(vg_rec_key(rec), walk) ||
             (l->is_one && rec->key_len != walk.n))
             return NULL;
         vg_obj_header_read(vg_rec_header(rec), vg_rec_value(rec), &h);
         if (l->by_trigger && !vg_slice_eq(vg_obj_trigger(&h), l->trigger))
             return NULL;
+        l->n_visited++;
         if (vg_obj_predicate_matches(l->opts.predicate, &h)) {
             --*visits;
             return rec;

@@ -122,6 +122,8 @@ void vg_list_sized(struct vg_lister *l)
     l->left = l->has_more ? l->n_items : UINT64_MAX;
     l->cursor = l->first;
     l->at = 0;
+    if (!l->is_from_storage)
+        l->n_visited = 0; /* it begins anew, and one look at each counts */
     if (l->is_paged) {
         l->go_on = vg_list_send;
         vg_list_read_again(l);

@@ -250,6 +250,16 @@ static void collect_initializations(void *arg, struct vg_metric_writer *w)
     emit(w, &m->kinds[i], (double)s.relists);
 }
 
+/* One watch of the store is behind all kinds: what it is told of progress is told to each. */
+static void collect_progress(void *arg, struct vg_metric_writer *w)
+{
+    struct vg_api_metrics *m = arg;
+    struct vg_cacher_stats s;
+    vg_cacher_stats(m->cacher, &s);
+    FOR_CACHED(i, m)
+    emit(w, &m->kinds[i], (double)s.progress);
+}
+
 static uint64_t sum_of(struct vg_api_metrics *m, size_t kind, size_t offset)
 {
     uint64_t sum = 0;
@@ -304,6 +314,8 @@ static const struct {
      collect_revision},
     {COUNTER("apiserver_storage_events_received_total", "Events received from storage.", GR),
      collect_received},
+    {COUNTER("etcd_bookmark_total", "Progress notifications received from storage.", GR),
+     collect_progress},
     {COUNTER("apiserver_storage_consistency_checks_total",
              "Comparisons of the watch cache with storage.", GR, "status"),
      collect_digests},

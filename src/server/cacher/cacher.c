@@ -419,6 +419,7 @@ void vg_cacher_stats(struct vg_cacher *c, struct vg_cacher_stats *ret_stats)
         .bookmarks = count(&c->bookmarks),
         .relists = count(&c->relists),
         .resumes = count(&c->resumes),
+        .progress = count(&c->progress),
         .bodies_made = count(&c->forms.bodies_made),
         .bodies_shared = count(&c->forms.bodies_shared),
         .pinned_bytes = (uint64_t)VG_MAX(atomic_load(&c->pinned), 0),

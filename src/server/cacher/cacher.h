@@ -221,6 +221,7 @@ void vg_cache_watcher_stop(struct vg_cache_watcher *w);
 struct vg_cacher_stats {
     uint64_t events_received, events_dispatched, events_replayed, init_events, events_from_storage;
     uint64_t bookmarks, relists, resumes;
+    uint64_t progress; /* batches of storage that told no more than how far it is */
     uint64_t bodies_made, bodies_shared;
     uint64_t ended[VG_END_REASONS];
     uint64_t pinned_bytes;

@@ -99,7 +99,7 @@ struct vg_cacher {
     const struct vg_cache_batch *publishing; /* what ports are being woken for */
 
     _Atomic uint64_t events_received, events_dispatched, events_replayed, init_events,
-        events_from_storage, bookmarks, relists, resumes, digest_checks, digest_failures;
+        events_from_storage, bookmarks, relists, resumes, progress, digest_checks, digest_failures;
     _Atomic uint64_t ended[VG_END_REASONS];
 };
 

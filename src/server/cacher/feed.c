@@ -48,6 +48,7 @@ static void on_batch(struct vg_watch *w, const struct vg_watch_batch *in, void *
         lose(c, r);
         return;
     }
+    vg_count(&c->progress, in->n == 0);
     vg_publish_batch(c, b, in->rev);
     if (c->state == FEED_FILLING && in->rev >= c->ready_rev) {
         c->state = FEED_FOLLOWING;
