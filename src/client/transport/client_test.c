@@ -55,7 +55,7 @@ static void programs_inherit_no_connection(void **state)
     vigil_object_unref(o);
     int n = 0;
     for (int fd = 0; fd < 1024; fd++) {
-        struct sockaddr_in a;
+        struct sockaddr_in a = {0};
         if (getpeername(fd, (struct sockaddr *)&a, &(socklen_t){sizeof(a)}) < 0 ||
             a.sin_family != AF_INET)
             continue;
