@@ -22,7 +22,7 @@ run: ## build vigild and vigil, start vigild with its data in RUN_DIR (./vigil-d
 	@tools/build.sh vigild vigil-store vigil-copy vigil_cli
 	@exec build/vigild --data-dir $(RUN_DIR) $(RUN_ARGS)
 
-test: ## every test under ASan+UBSan, the threaded ones under TSan; under 10 minutes
+test: ## every test under ASan+UBSan, the threaded ones under TSan; 20 minutes on two cores
 	@tools/setup.sh build test
 	@tools/test.sh
 

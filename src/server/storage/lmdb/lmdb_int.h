@@ -123,6 +123,10 @@ VG_CHECK int vg_lmdb_version_at(struct vg_base_view *v, MDB_val *key, vg_rev at,
 /* A record that says no more than what `keys` knows. */
 VG_CHECK int vg_lmdb_make_key_rec(const MDB_val *key, const struct key_version *kv,
                                   struct vg_rec **ret_rec);
+/* Where the record of a version lies in the log; nothing of it is looked at. `of`: the key, for
+ * what is told a person. */
+VG_CHECK int vg_lmdb_find_rec(struct vg_base_view *v, struct vg_slice of,
+                              const struct key_version *kv, struct vg_slice *ret_encoded);
 /* The record must be the one that was looked for, whole: index entries have no checksum. */
 bool vg_lmdb_is_record(const struct vg_rec *rec, struct vg_slice key, const struct key_version *kv);
 /* VIGIL_E_STORE_DAMAGED, and what to tell a person: of a record, of an index entry. */

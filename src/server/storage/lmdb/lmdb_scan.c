@@ -55,19 +55,6 @@ struct piece {
     struct key_version versions[PIECE_MAX];
 };
 
-static int find_rec(struct vg_base_view *v, struct vg_slice of, const struct key_version *kv,
-                    struct vg_slice *ret_encoded)
-{
-    char buf[LOG_KEY_SIZE];
-    vg_log_key_encode(kv->rev, kv->sub, buf);
-    MDB_val key = {sizeof buf, buf}, val;
-    int rc = mdb_cursor_get(v->log, &key, &val, MDB_SET_KEY);
-    if (rc == MDB_NOTFOUND)
-        return vg_lmdb_fail_record(v, of, kv->rev); /* E3 */
-    *ret_encoded = vg_slice(val.mv_data, val.mv_size);
-    return rc ? vg_lmdb_err(rc) : 0;
-}
-
 /* Add the key under the cursor; its newest version is in `val`. Nothing at `at`: nothing is added.
  */
 static int add_key(struct vg_base_view *v, MDB_val *key, const MDB_val *val, vg_rev at,
@@ -86,7 +73,7 @@ static int add_key(struct vg_base_view *v, MDB_val *key, const MDB_val *val, vg_
             return r;
     }
     r = keys_only || kv->is_delete ? vg_lmdb_make_key_rec(key, kv, &item->rec)
-                                   : find_rec(v, of, kv, &item->in);
+                                   : vg_lmdb_find_rec(v, of, kv, &item->in);
     if (r < 0)
         return r;
     p->keys[p->n++] = of;

@@ -148,8 +148,8 @@ bool vg_lmdb_is_record(const struct vg_rec *rec, struct vg_slice key, const stru
            !vg_rec_is_delete(rec);
 }
 
-static int read_rec(struct vg_base_view *v, struct vg_slice of, const struct key_version *kv,
-                    struct vg_rec **ret_rec)
+int vg_lmdb_find_rec(struct vg_base_view *v, struct vg_slice of, const struct key_version *kv,
+                     struct vg_slice *ret_encoded)
 {
     char buf[LOG_KEY_SIZE];
     vg_log_key_encode(kv->rev, kv->sub, buf);
@@ -159,13 +159,24 @@ static int read_rec(struct vg_base_view *v, struct vg_slice of, const struct key
         return vg_lmdb_fail_record(v, of, kv->rev); /* E3 */
     if (rc)
         return vg_lmdb_err(rc);
+    *ret_encoded = vg_slice(val.mv_data, val.mv_size);
+    return 0;
+}
+
+static int read_rec(struct vg_base_view *v, struct vg_slice of, const struct key_version *kv,
+                    struct vg_rec **ret_rec)
+{
+    struct vg_slice encoded = {NULL, 0};
     size_t used;
-    int r = vg_rec_decode(vg_slice(val.mv_data, val.mv_size), &used, ret_rec);
+    int r = vg_lmdb_find_rec(v, of, kv, &encoded);
+    if (r < 0)
+        return r;
+    r = vg_rec_decode(encoded, &used, ret_rec);
     if (r == VIGIL_E_STORE_DAMAGED)
         return vg_lmdb_fail_record(v, of, kv->rev);
     if (r < 0)
         return r;
-    if (vg_lmdb_is_record(*ret_rec, of, kv) && used == val.mv_size)
+    if (vg_lmdb_is_record(*ret_rec, of, kv) && used == encoded.n)
         return 0;
     *ret_rec = vg_rec_unref(*ret_rec);
     return vg_lmdb_fail_record(v, of, kv->rev);
