@@ -1,23 +1,10 @@
-/* table.c - a skip list of keys, each with its versions; a log; a heap of deadlines. See table.h.
- */
+/* table.c - see table.h: a list of keys, each with its versions; a log; a heap of deadlines. */
 #include "table.h"
 
 #include <errno.h>
 
 #include "base/alloc.h"
-
-/* A quarter of the nodes reach the next level: 12 levels serve 16 million keys. */
-#define LEVELS_MAX 12
-
-struct vg_table_node {
-    struct vg_rec **versions; /* ascending; points to `single` while one is enough */
-    struct vg_rec *single;
-    struct vg_rec *staged; /* newest staged change of this key; borrowed from the staged list */
-    uint32_t n, cap;
-    uint32_t key_len;
-    uint8_t levels;
-    struct vg_table_node *next[]; /* levels pointers, then the key */
-};
+#include "table_list.h"
 
 struct recs {
     struct vg_rec **v;
@@ -27,20 +14,13 @@ struct recs {
 struct vg_table {
     _Atomic uint32_t refs;
     struct vg_mutex mu; /* rank STORE_TABLE */
-    struct vg_table_node *head[LEVELS_MAX];
-    uint8_t levels;
-    uint64_t random;
+    struct vg_table_list keys;
     struct recs log;
     struct recs staged;                  /* the writer's; owns a reference each */
     struct vg_table_node **staged_nodes; /* of each, so that publishing need not search */
     size_t staged_nodes_cap;
     struct recs deadlines; /* a binary heap; owns a reference each */
     size_t bytes;
-    /* Where the writer looked last, until the list changes: comparing a key and then staging it
-     * searches once. */
-    struct vg_table_node **finger[LEVELS_MAX];
-    struct vg_table_node *finger_node;
-    struct vg_slice finger_key; /* the caller's; p is NULL when there is none */
 };
 
 /* ---- growing arrays ---- */
@@ -71,147 +51,6 @@ static void recs_done(struct recs *r)
     vg_free(r->v);
 }
 
-/* ---- nodes ---- */
-
-static struct vg_slice node_key(const struct vg_table_node *node)
-{
-    return vg_slice(&node->next[node->levels], node->key_len);
-}
-
-static uint8_t random_levels(struct vg_table *t)
-{
-    t->random ^= t->random << 13;
-    t->random ^= t->random >> 7;
-    t->random ^= t->random << 17;
-    uint8_t levels = 1;
-    for (uint64_t bits = t->random; levels < LEVELS_MAX && (bits & 3) == 0; bits >>= 2)
-        levels++;
-    return levels;
-}
-
-static struct vg_table_node *node_new(struct vg_table *t, struct vg_slice key)
-{
-    uint8_t levels = random_levels(t);
-    struct vg_table_node *node =
-        vg_calloc(1, sizeof *node + levels * sizeof(node->next[0]) + key.n);
-    if (!node)
-        return NULL;
-    node->levels = levels;
-    node->key_len = (uint32_t)key.n;
-    node->versions = &node->single;
-    node->cap = 1;
-    memcpy(&node->next[levels], key.p, key.n);
-    return node;
-}
-
-static void node_free(struct vg_table_node *node)
-{
-    for (uint32_t i = 0; i < node->n; i++)
-        vg_rec_unref(node->versions[i]);
-    if (node->versions != &node->single)
-        vg_free(node->versions);
-    vg_free(node);
-}
-
-static int node_reserve(struct vg_table_node *node, uint32_t extra)
-{
-    if (node->n + extra <= node->cap)
-        return 0;
-    uint32_t cap = VG_MAX(node->n + extra, node->cap * 2);
-    bool is_single = node->versions == &node->single;
-    struct vg_rec **v =
-        vg_reallocarray(is_single ? NULL : node->versions, cap, sizeof *node->versions);
-    if (!v)
-        return -ENOMEM;
-    if (is_single)
-        v[0] = node->single;
-    node->versions = v;
-    node->cap = cap;
-    return 0;
-}
-
-/* The newest version at or before `at`; NULL when there is none. */
-static struct vg_rec *node_at(const struct vg_table_node *node, vg_rev at)
-{
-    uint32_t lo = 0, hi = node->n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (node->versions[mid]->rev <= at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo ? node->versions[lo - 1] : NULL;
-}
-
-/* ---- the skip list ---- */
-
-/* The first node whose key is not below `key`; before[l] is the link to it on each level. */
-static struct vg_table_node *find(struct vg_table *t, struct vg_slice key,
-                                  struct vg_table_node **before[LEVELS_MAX])
-{
-    struct vg_table_node **links = t->head;
-    struct vg_table_node *known_above = NULL; /* not below key, as seen one level up */
-    for (int l = t->levels - 1; l >= 0; l--) {
-        struct vg_table_node *next = links[l];
-        while (next && next != known_above && vg_slice_cmp(node_key(next), key) < 0) {
-            links = next->next;
-            next = links[l];
-        }
-        known_above = next;
-        if (before)
-            before[l] = &links[l];
-    }
-    return known_above;
-}
-
-static struct vg_table_node *find_exact(struct vg_table *t, struct vg_slice key)
-{
-    struct vg_table_node *node = find(t, key, NULL);
-    return node && vg_slice_eq(node_key(node), key) ? node : NULL;
-}
-
-/* The same bytes in the same place: the caller's record lives from comparing to staging. */
-static bool is_at_finger(const struct vg_table *t, struct vg_slice key)
-{
-    return t->finger_key.p == key.p && t->finger_key.n == key.n;
-}
-
-static struct vg_table_node *find_or_add(struct vg_table *t, struct vg_slice key)
-{
-    struct vg_table_node **before[LEVELS_MAX];
-    struct vg_table_node *node;
-    if (is_at_finger(t, key)) {
-        node = t->finger_node;
-        memcpy(before, t->finger, sizeof before);
-    } else {
-        node = find(t, key, before);
-    }
-    t->finger_key.p = NULL;
-    if (node && vg_slice_eq(node_key(node), key))
-        return node;
-    node = node_new(t, key);
-    if (!node)
-        return NULL;
-    for (; t->levels < node->levels; t->levels++)
-        before[t->levels] = &t->head[t->levels];
-    for (int l = 0; l < node->levels; l++) {
-        node->next[l] = *before[l];
-        *before[l] = node;
-    }
-    return node;
-}
-
-static void remove_node(struct vg_table *t, struct vg_table_node *node)
-{
-    struct vg_table_node **before[LEVELS_MAX];
-    t->finger_key.p = NULL;
-    find(t, node_key(node), before);
-    for (int l = 0; l < node->levels; l++)
-        *before[l] = node->next[l];
-    node_free(node);
-}
-
 /* ---- life ---- */
 
 int vg_table_new(struct vg_table **ret_table)
@@ -221,8 +60,7 @@ int vg_table_new(struct vg_table **ret_table)
         return -ENOMEM;
     atomic_init(&t->refs, 1);
     vg_mutex_init(&t->mu, VG_RANK_STORE_TABLE);
-    t->levels = 1;
-    t->random = 0x9E3779B97F4A7C15u ^ (uintptr_t)t;
+    vg_table_list_init(&t->keys);
     *ret_table = t;
     return 0;
 }
@@ -238,11 +76,7 @@ void vg_table_unref(struct vg_table *t)
     if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_release) != 1)
         return;
     (void)atomic_load_explicit(&t->refs, memory_order_acquire); /* as a fence; TSan sees it */
-    for (struct vg_table_node *node = t->head[0]; node;) {
-        struct vg_table_node *next = node->next[0];
-        node_free(node);
-        node = next;
-    }
+    vg_table_list_done(&t->keys);
     recs_done(&t->log);
     recs_done(&t->staged);
     vg_free(t->staged_nodes);
@@ -256,10 +90,8 @@ void vg_table_unref(struct vg_table *t)
 /* The writer reads the structure without the lock: it alone changes it. */
 const struct vg_rec *vg_table_newest(struct vg_table *t, struct vg_slice key)
 {
-    struct vg_table_node *node = find(t, key, t->finger);
-    t->finger_node = node;
-    t->finger_key = key;
-    if (!node || !vg_slice_eq(node_key(node), key))
+    struct vg_table_node *node = vg_table_list_point(&t->keys, key);
+    if (!node)
         return NULL;
     if (node->staged)
         return node->staged;
@@ -288,15 +120,15 @@ static int reserve_locked(struct vg_table *t, struct vg_rec *rec, struct vg_tabl
     if (recs_reserve(&t->staged, 1) < 0 || staged_nodes_reserve(t, staged) < 0 ||
         recs_reserve(&t->log, staged) < 0 || recs_reserve(&t->deadlines, staged) < 0)
         return -ENOMEM;
-    struct vg_table_node *node = find_or_add(t, vg_rec_key(rec));
+    struct vg_table_node *node = vg_table_list_find_or_add(&t->keys, vg_rec_key(rec));
     if (!node)
         return -ENOMEM;
     uint32_t of_node = 1; /* how many of the staged changes are this key's: an upper bound */
     if (node->staged)
         of_node = (uint32_t)staged;
-    if (node_reserve(node, of_node) < 0) {
+    if (vg_table_node_reserve(node, of_node) < 0) {
         if (!node->n && !node->staged)
-            remove_node(t, node);
+            vg_table_list_remove(&t->keys, node);
         return -ENOMEM;
     }
     *ret_node = node;
@@ -319,11 +151,6 @@ int vg_table_stage(struct vg_table *t, struct vg_rec *take_rec)
     return 0;
 }
 
-size_t vg_table_staged(const struct vg_table *t)
-{
-    return t->staged.n;
-}
-
 /* After an undo a key may have an older staged change: look for it. Undo is rare. */
 static struct vg_rec *find_staged(struct vg_table *t, struct vg_slice key)
 {
@@ -338,12 +165,12 @@ void vg_table_unstage(struct vg_table *t, size_t keep)
 {
     while (t->staged.n > keep) {
         struct vg_rec *rec = t->staged.v[--t->staged.n];
-        struct vg_table_node *node = find_exact(t, vg_rec_key(rec));
+        struct vg_table_node *node = vg_table_list_find_exact(&t->keys, vg_rec_key(rec));
         if (node && node->staged == rec)
             node->staged = keep ? find_staged(t, vg_rec_key(rec)) : NULL;
         if (node && !node->staged && !node->n) {
             vg_mutex_lock(&t->mu);
-            remove_node(t, node);
+            vg_table_list_remove(&t->keys, node);
             vg_mutex_unlock(&t->mu);
         }
         vg_rec_unref(rec);
@@ -424,7 +251,7 @@ static void compact_node(struct vg_table *t, struct vg_table_node *node, vg_rev 
     memmove(node->versions, node->versions + drop, (node->n - drop) * sizeof *node->versions);
     node->n -= drop;
     if (!node->n && !node->staged)
-        remove_node(t, node);
+        vg_table_list_remove(&t->keys, node);
 }
 
 bool vg_table_compact(struct vg_table *t, vg_rev rev, size_t max_steps)
@@ -434,7 +261,7 @@ bool vg_table_compact(struct vg_table *t, vg_rev rev, size_t max_steps)
         struct vg_rec *rec = t->log.v[t->log.start++];
         t->log.n--;
         t->bytes -= vg_rec_size(rec);
-        struct vg_table_node *node = find_exact(t, vg_rec_key(rec));
+        struct vg_table_node *node = vg_table_list_find_exact(&t->keys, vg_rec_key(rec));
         if (node)
             compact_node(t, node, rev);
         vg_rec_unref(rec);
@@ -449,8 +276,8 @@ bool vg_table_compact(struct vg_table *t, vg_rev rev, size_t max_steps)
 struct vg_rec *vg_table_get(struct vg_table *t, struct vg_slice key, vg_rev at)
 {
     vg_mutex_lock(&t->mu);
-    struct vg_table_node *node = find_exact(t, key);
-    struct vg_rec *rec = node ? node_at(node, at) : NULL;
+    struct vg_table_node *node = vg_table_list_find_exact(&t->keys, key);
+    struct vg_rec *rec = node ? vg_table_node_at(node, at) : NULL;
     if (rec)
         vg_rec_ref(rec);
     vg_mutex_unlock(&t->mu);
@@ -461,9 +288,9 @@ static struct vg_table_node *first_node(struct vg_table *t, const struct vg_keys
                                         struct vg_slice after)
 {
     if (!after.p)
-        return find(t, keys->start, NULL);
-    struct vg_table_node *node = find(t, after, NULL);
-    return node && vg_slice_eq(node_key(node), after) ? node->next[0] : node;
+        return vg_table_list_find(&t->keys, keys->start);
+    struct vg_table_node *node = vg_table_list_find(&t->keys, after);
+    return node && vg_slice_eq(vg_table_node_key(node), after) ? node->next[0] : node;
 }
 
 size_t vg_table_collect(struct vg_table *t, const struct vg_keys *keys, struct vg_slice after,
@@ -472,8 +299,9 @@ size_t vg_table_collect(struct vg_table *t, const struct vg_keys *keys, struct v
     size_t n = 0;
     vg_mutex_lock(&t->mu);
     struct vg_table_node *node = first_node(t, keys, after);
-    for (; node && n < max && vg_keys_contain(keys, node_key(node)); node = node->next[0]) {
-        struct vg_rec *rec = node_at(node, at);
+    for (; node && n < max && vg_keys_contain(keys, vg_table_node_key(node));
+         node = node->next[0]) {
+        struct vg_rec *rec = vg_table_node_at(node, at);
         if (rec)
             ret_recs[n++] = vg_rec_ref(rec);
     }
@@ -535,11 +363,12 @@ size_t vg_table_log_count(struct vg_table *t)
 void vg_table_check(struct vg_table *t)
 {
     vg_mutex_lock(&t->mu);
-    for (struct vg_table_node *node = t->head[0]; node; node = node->next[0]) {
+    for (struct vg_table_node *node = t->keys.head[0]; node; node = node->next[0]) {
         assert(node->n || node->staged); /* B3 */
         for (uint32_t i = 1; i < node->n; i++)
             assert(node->versions[i - 1]->rev < node->versions[i]->rev); /* B1 */
-        assert(!node->next[0] || vg_slice_cmp(node_key(node), node_key(node->next[0])) < 0);
+        assert(!node->next[0] ||
+               vg_slice_cmp(vg_table_node_key(node), vg_table_node_key(node->next[0])) < 0); /* K1 */
     }
     for (size_t i = 1; i < t->log.n; i++) {
         const struct vg_rec *a = t->log.v[t->log.start + i - 1], *b = t->log.v[t->log.start + i];

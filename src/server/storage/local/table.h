@@ -19,7 +19,6 @@
 #include "server/storage/storage.h"
 
 struct vg_table;
-struct vg_table_node;
 
 VG_CHECK int vg_table_new(struct vg_table **ret_table);
 struct vg_table *vg_table_ref(struct vg_table *t);
@@ -34,7 +33,6 @@ const struct vg_rec *vg_table_newest(struct vg_table *t, struct vg_slice key);
 /* Take memory for one change and remember it as staged; take_rec must have rev and sub stamped.
  * -ENOMEM: nothing happened but that take_rec is dropped. */
 VG_CHECK int vg_table_stage(struct vg_table *t, struct vg_rec *take_rec);
-size_t vg_table_staged(const struct vg_table *t);
 /* Undo the newest staged changes down to `keep` of them. */
 void vg_table_unstage(struct vg_table *t, size_t keep);
 /* Show the oldest n of them. */
