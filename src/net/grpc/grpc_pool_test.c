@@ -4,24 +4,20 @@
 
 static void a_call_is_answered(void **state)
 {
-    struct grpc_test_world w;
+    struct grpc_test_world *w = *state;
     struct grpc_test_call t;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, NULL);
-    grpc_test_call(&w, &t, 0); /* before there is a connection */
-    struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
+    grpc_test_call(w, &t, 0); /* before there is a connection */
+    struct grpc_test_request *r = grpc_test_request(w, &w->servers[0], 1);
     assert_int_equal(t.call.used, 1);
-    grpc_test_answer(&w.servers[0], r, "answer");
-    grpc_test_until(&w, t.has_ended);
+    grpc_test_answer(&w->servers[0], r, "answer");
+    grpc_test_until(w, t.has_ended);
     grpc_test_assert_ended(&t, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     vg_assert_slice_equal(vg_buf_slice(&t.call.answer), VG_SLICE_LIT("answer"));
-    assert_true(w.is_ready);
-    assert_int_equal(w.n_states, 1);
-    assert_string_equal(w.why, w.servers[0].url);
-    assert_int_equal(vg_grpc_pool_current(w.pool), 1);
+    assert_true(w->is_ready);
+    assert_int_equal(w->n_states, 1);
+    assert_string_equal(w->why, w->servers[0].url);
+    assert_int_equal(vg_grpc_pool_current(w->pool), 1);
     grpc_test_call_done(&t);
-    grpc_test_world_close(&w);
 }
 
 static void without_a_server_calls_fail_at_once_or_wait(void **state)
@@ -62,54 +58,48 @@ static void without_a_server_calls_fail_at_once_or_wait(void **state)
 
 static void a_lost_write_is_told_and_a_lost_read_tried_again(void **state)
 {
-    struct grpc_test_world w;
+    struct grpc_test_world *w = *state;
     struct grpc_test_call write, read, stream;
-    (void)state;
-    grpc_test_open_two(&w, NULL);
-    grpc_test_call(&w, &write, 0);
-    grpc_test_call(&w, &read, VG_GRPC_REPEATABLE);
-    grpc_test_call(&w, &stream, VG_GRPC_STREAM);
-    grpc_test_request(&w, &w.servers[0], 3);
-    grpc_test_die(&w.servers[0]);
-    grpc_test_until(&w, write.has_ended && stream.has_ended);
-    grpc_test_assert_ended(&write, VG_GRPC_UNAVAILABLE, VG_GRPC_MAYBE, w.servers[0].url);
-    grpc_test_assert_ended(&stream, VG_GRPC_UNAVAILABLE, VG_GRPC_MAYBE, w.servers[0].url);
-    struct grpc_test_request *r = grpc_test_request(&w, &w.servers[1], 1);
-    grpc_test_answer(&w.servers[1], r, "from the other");
-    grpc_test_until(&w, read.has_ended);
+    grpc_test_call(w, &write, 0);
+    grpc_test_call(w, &read, VG_GRPC_REPEATABLE);
+    grpc_test_call(w, &stream, VG_GRPC_STREAM);
+    grpc_test_request(w, &w->servers[0], 3);
+    grpc_test_die(&w->servers[0]);
+    grpc_test_until(w, write.has_ended && stream.has_ended);
+    grpc_test_assert_ended(&write, VG_GRPC_UNAVAILABLE, VG_GRPC_MAYBE, w->servers[0].url);
+    grpc_test_assert_ended(&stream, VG_GRPC_UNAVAILABLE, VG_GRPC_MAYBE, w->servers[0].url);
+    struct grpc_test_request *r = grpc_test_request(w, &w->servers[1], 1);
+    grpc_test_answer(&w->servers[1], r, "from the other");
+    grpc_test_until(w, read.has_ended);
     grpc_test_assert_ended(&read, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     assert_int_equal(read.call.used, 2);
-    assert_int_equal(vg_grpc_pool_current(w.pool), 2);
-    assert_int_equal(w.n_states, 1); /* one was ready all the time */
+    assert_int_equal(vg_grpc_pool_current(w->pool), 2);
+    assert_int_equal(w->n_states, 1); /* one was ready all the time */
     grpc_test_call_done(&write);
     grpc_test_call_done(&read);
     grpc_test_call_done(&stream);
-    grpc_test_world_close(&w);
 }
 
 static void a_member_that_is_unwell_is_avoided(void **state)
 {
-    struct grpc_test_world w;
+    struct grpc_test_world *w = *state;
     struct grpc_test_call write, next, named;
-    (void)state;
-    grpc_test_open_two(&w, NULL);
-    grpc_test_call(&w, &write, 0);
-    struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
-    grpc_test_only(&grpc_test_last(&w.servers[0])->peer, r,
+    grpc_test_call(w, &write, 0);
+    struct grpc_test_request *r = grpc_test_request(w, &w->servers[0], 1);
+    grpc_test_only(&grpc_test_last(&w->servers[0])->peer, r,
                    GRPC_TEST_HEAD "grpc-status: 14\ngrpc-message: no leader\n");
-    grpc_test_until(&w, write.has_ended);
+    grpc_test_until(w, write.has_ended);
     grpc_test_assert_ended(&write, VG_GRPC_UNAVAILABLE, VG_GRPC_ANSWERED, "no leader");
-    grpc_test_call(&w, &next, 0);
-    grpc_test_request(&w, &w.servers[1], 1);
+    grpc_test_call(w, &next, 0);
+    grpc_test_request(w, &w->servers[1], 1);
     assert_int_equal(next.call.used, 2);
     grpc_test_call_init(&named, 0, "ask");
     named.call.endpoint = 1; /* by name it is asked all the same */
-    assert_int_equal(vg_grpc_start(w.pool, &named.call), 0);
-    grpc_test_request(&w, &w.servers[0], 2);
+    assert_int_equal(vg_grpc_start(w->pool, &named.call), 0);
+    grpc_test_request(w, &w->servers[0], 2);
     vg_grpc_cancel(&named.call);
     vg_grpc_cancel(&next.call);
     grpc_test_call_done(&write);
-    grpc_test_world_close(&w);
 }
 
 static bool is_learner(const struct vg_grpc_status *s, void *arg)
@@ -146,20 +136,17 @@ static void a_member_may_send_calls_elsewhere(void **state)
 
 static void refused_streams_are_tried_elsewhere(void **state)
 {
-    struct grpc_test_world w;
+    struct grpc_test_world *w = *state;
     struct grpc_test_call t;
-    (void)state;
-    grpc_test_open_two(&w, NULL);
-    grpc_test_call(&w, &t, 0);
-    struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
-    nghttp2_submit_rst_stream(grpc_test_last(&w.servers[0])->peer.h2, 0, r->id,
+    grpc_test_call(w, &t, 0);
+    struct grpc_test_request *r = grpc_test_request(w, &w->servers[0], 1);
+    nghttp2_submit_rst_stream(grpc_test_last(&w->servers[0])->peer.h2, 0, r->id,
                               NGHTTP2_REFUSED_STREAM);
-    r = grpc_test_request(&w, &w.servers[1], 1);
-    grpc_test_answer(&w.servers[1], r, "answer");
-    grpc_test_until(&w, t.has_ended);
+    r = grpc_test_request(w, &w->servers[1], 1);
+    grpc_test_answer(&w->servers[1], r, "answer");
+    grpc_test_until(w, t.has_ended);
     grpc_test_assert_ended(&t, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     grpc_test_call_done(&t);
-    grpc_test_world_close(&w);
 }
 
 static size_t refuse_all(struct grpc_test_world *w)
@@ -176,70 +163,59 @@ static size_t refuse_all(struct grpc_test_world *w)
 
 static void a_call_is_not_tried_for_ever(void **state)
 {
-    struct grpc_test_world w;
+    struct grpc_test_world *w = *state;
     struct grpc_test_call t;
-    (void)state;
-    grpc_test_open_two(&w, NULL);
-    grpc_test_call(&w, &t, 0);
-    grpc_test_until(&w, t.has_ended || (refuse_all(&w), false));
+    grpc_test_call(w, &t, 0);
+    grpc_test_until(w, t.has_ended || (refuse_all(w), false));
     grpc_test_assert_ended(&t, VG_GRPC_UNAVAILABLE, VG_GRPC_NOT_SENT, "reset the call");
-    assert_int_equal(refuse_all(&w), 3); /* each of them, and one once more */
+    assert_int_equal(refuse_all(w), 3); /* each of them, and one once more */
     grpc_test_call_done(&t);
-    grpc_test_world_close(&w);
 }
 
 static void goaway_moves_to_a_new_connection(void **state)
 {
-    struct grpc_test_world w;
+    struct grpc_test_world *w = *state;
     struct grpc_test_call old, new;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, NULL);
-    grpc_test_call(&w, &old, VG_GRPC_STREAM);
-    struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
-    struct grpc_test_conn *first = grpc_test_last(&w.servers[0]);
+    grpc_test_call(w, &old, VG_GRPC_STREAM);
+    struct grpc_test_request *r = grpc_test_request(w, &w->servers[0], 1);
+    struct grpc_test_conn *first = grpc_test_last(&w->servers[0]);
     grpc_test_head(&first->peer, r, GRPC_TEST_HEAD);
     nghttp2_submit_goaway(first->peer.h2, 0, r->id, NGHTTP2_NO_ERROR, NULL, 0);
-    grpc_test_until(&w, w.servers[0].n_conns == 2 || (grpc_test_pass(&w, 200), false));
-    grpc_test_call(&w, &new, 0);
-    struct grpc_test_request *r2 = grpc_test_request(&w, &w.servers[0], 1);
-    assert_ptr_not_equal(first, grpc_test_last(&w.servers[0]));
-    grpc_test_answer(&w.servers[0], r2, "answer");
-    grpc_test_until(&w, new.has_ended);
+    grpc_test_until(w, w->servers[0].n_conns == 2 || (grpc_test_pass(w, 200), false));
+    grpc_test_call(w, &new, 0);
+    struct grpc_test_request *r2 = grpc_test_request(w, &w->servers[0], 1);
+    assert_ptr_not_equal(first, grpc_test_last(&w->servers[0]));
+    grpc_test_answer(&w->servers[0], r2, "answer");
+    grpc_test_until(w, new.has_ended);
     grpc_test_message(&first->peer, r, "still here");
-    grpc_test_until(&w, old.n_heard == 1);
+    grpc_test_until(w, old.n_heard == 1);
     grpc_test_end(&first->peer, r, "grpc-status: 0\n");
-    grpc_test_until(&w, old.has_ended && first->fd < 0);
+    grpc_test_until(w, old.has_ended && first->fd < 0);
     grpc_test_assert_ended(&old, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
-    assert_int_equal(w.n_states, 1);
+    assert_int_equal(w->n_states, 1);
     grpc_test_call_done(&old);
     grpc_test_call_done(&new);
-    grpc_test_world_close(&w);
 }
 
 /* ---- callbacks that do things ---- */
 
 static void calls_may_be_cancelled_from_within(void **state)
 {
-    struct grpc_test_world w;
+    struct grpc_test_world *w = *state;
     struct grpc_test_call t;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, NULL);
-    grpc_test_call(&w, &t, VG_GRPC_STREAM);
+    grpc_test_call(w, &t, VG_GRPC_STREAM);
     t.cancel_at = 2;
-    struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
-    struct grpc_test_peer *p = &grpc_test_last(&w.servers[0])->peer;
+    struct grpc_test_request *r = grpc_test_request(w, &w->servers[0], 1);
+    struct grpc_test_peer *p = &grpc_test_last(&w->servers[0])->peer;
     grpc_test_head(p, r, GRPC_TEST_HEAD);
     for (int i = 0; i < 5; i++)
         grpc_test_message(p, r, "x");
-    grpc_test_until(&w, r->reset == NGHTTP2_CANCEL);
+    grpc_test_until(w, r->reset == NGHTTP2_CANCEL);
     assert_int_equal(t.n_heard, 2);
     assert_false(t.has_ended);
     assert_null(t.call.pool);
-    assert_true(vg_grpc_pool_is_ready(w.pool, 1));
+    assert_true(vg_grpc_pool_is_ready(w->pool, 1));
     grpc_test_call_done(&t);
-    grpc_test_world_close(&w);
 }
 
 struct chain {
@@ -261,25 +237,21 @@ static void on_chain_end(struct vg_grpc_call *c)
 
 static void a_call_may_be_started_again_from_its_end(void **state)
 {
-    struct grpc_test_world w;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, NULL);
-    struct chain chain = {.call = {.path = "/x", .on_end = on_chain_end}, .w = &w, .left = 50};
+    struct grpc_test_world *w = *state;
+    struct chain chain = {.call = {.path = "/x", .on_end = on_chain_end}, .w = w, .left = 50};
     uint8_t *bytes;
     chain.call.msg = vg_grpc_msg_new(1, &bytes);
     bytes[0] = 'c';
-    assert_int_equal(vg_grpc_start(w.pool, &chain.call), 0);
+    assert_int_equal(vg_grpc_start(w->pool, &chain.call), 0);
     for (size_t i = 1; i <= 50; i++) {
-        struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], i);
-        grpc_test_answer(&w.servers[0], r, "ok");
+        struct grpc_test_request *r = grpc_test_request(w, &w->servers[0], i);
+        grpc_test_answer(&w->servers[0], r, "ok");
     }
-    grpc_test_until(&w, chain.left == 0);
+    grpc_test_until(w, chain.left == 0);
     struct vg_grpc_counts counts;
-    vg_grpc_pool_counts(w.pool, &counts);
+    vg_grpc_pool_counts(w->pool, &counts);
     assert_int_equal(counts.calls, 50);
     assert_int_equal(counts.failed, 0);
-    grpc_test_world_close(&w);
 }
 
 static void a_pool_goes_with_calls_under_way(void **state)
@@ -403,16 +375,16 @@ static void every_failing_allocation_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_is_answered),
+        WITH_ONE(a_call_is_answered),
         cmocka_unit_test(without_a_server_calls_fail_at_once_or_wait),
-        cmocka_unit_test(a_lost_write_is_told_and_a_lost_read_tried_again),
-        cmocka_unit_test(a_member_that_is_unwell_is_avoided),
+        WITH_TWO(a_lost_write_is_told_and_a_lost_read_tried_again),
+        WITH_TWO(a_member_that_is_unwell_is_avoided),
         cmocka_unit_test(a_member_may_send_calls_elsewhere),
-        cmocka_unit_test(refused_streams_are_tried_elsewhere),
-        cmocka_unit_test(a_call_is_not_tried_for_ever),
-        cmocka_unit_test(goaway_moves_to_a_new_connection),
-        cmocka_unit_test(calls_may_be_cancelled_from_within),
-        cmocka_unit_test(a_call_may_be_started_again_from_its_end),
+        WITH_TWO(refused_streams_are_tried_elsewhere),
+        WITH_TWO(a_call_is_not_tried_for_ever),
+        WITH_ONE(goaway_moves_to_a_new_connection),
+        WITH_ONE(calls_may_be_cancelled_from_within),
+        WITH_ONE(a_call_may_be_started_again_from_its_end),
         cmocka_unit_test(a_pool_goes_with_calls_under_way),
         cmocka_unit_test(endpoints_are_checked),
         cmocka_unit_test(files_are_checked),

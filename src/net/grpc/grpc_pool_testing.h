@@ -226,6 +226,12 @@ static inline void grpc_test_answer(struct grpc_test_server *s, struct grpc_test
 {
     grpc_test_reply(&grpc_test_last(s)->peer, r, text);
 }
+/* One server, and a pool that has not met it yet. */
+static inline void grpc_test_open_one(struct grpc_test_world *w)
+{
+    grpc_test_world_open(w, 1);
+    grpc_test_pool_open(w, NULL);
+}
 /* Two servers are ready, and nobody calls yet. */
 static inline void grpc_test_open_two(struct grpc_test_world *w, const struct vg_grpc_pool_opts *o)
 {
@@ -233,5 +239,31 @@ static inline void grpc_test_open_two(struct grpc_test_world *w, const struct vg
     grpc_test_pool_open(w, o);
     grpc_test_until(w, vg_grpc_pool_is_ready(w->pool, 1) && vg_grpc_pool_is_ready(w->pool, 2));
 }
+
+/* ---- as the state of a test ---- */
+
+static inline int grpc_test_setup_one(void **state)
+{
+    static struct grpc_test_world w;
+    grpc_test_open_one(&w);
+    *state = &w;
+    return 0;
+}
+static inline int grpc_test_setup_two(void **state)
+{
+    static struct grpc_test_world w;
+    grpc_test_open_two(&w, NULL);
+    *state = &w;
+    return 0;
+}
+static inline int grpc_test_teardown(void **state)
+{
+    grpc_test_world_close(*state);
+    return 0;
+}
+#define WITH_ONE(test)                                                                             \
+    cmocka_unit_test_setup_teardown(test, grpc_test_setup_one, grpc_test_teardown)
+#define WITH_TWO(test)                                                                             \
+    cmocka_unit_test_setup_teardown(test, grpc_test_setup_two, grpc_test_teardown)
 
 #endif

@@ -6,80 +6,69 @@
 
 static void a_silent_server_is_pinged_and_given_up(void **state)
 {
-    struct grpc_test_world w;
+    struct grpc_test_world *w = *state;
     struct grpc_test_call t;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, NULL);
-    grpc_test_call(&w, &t, VG_GRPC_STREAM);
-    grpc_test_request(&w, &w.servers[0], 1);
-    struct grpc_test_conn *c = grpc_test_last(&w.servers[0]);
+    grpc_test_call(w, &t, VG_GRPC_STREAM);
+    grpc_test_request(w, &w->servers[0], 1);
+    struct grpc_test_conn *c = grpc_test_last(&w->servers[0]);
     for (unsigned i = 1; i <= 3; i++) { /* it answers */
-        grpc_test_pass(&w, 6001);
-        grpc_test_until(&w, c->peer.n_pings == i);
+        grpc_test_pass(w, 6001);
+        grpc_test_until(w, c->peer.n_pings == i);
         for (int k = 0; k < 5; k++)
-            grpc_test_turn(&w);
-        grpc_test_pass(&w, 4001);
+            grpc_test_turn(w);
+        grpc_test_pass(w, 4001);
         assert_false(t.has_ended);
     }
     c->is_mute = true;
-    grpc_test_pass(&w, 6001);
+    grpc_test_pass(w, 6001);
     assert_false(t.has_ended);
-    grpc_test_pass(&w, 4001);
-    grpc_test_until(&w, t.has_ended);
+    grpc_test_pass(w, 4001);
+    grpc_test_until(w, t.has_ended);
     grpc_test_assert_ended(&t, VG_GRPC_UNAVAILABLE, VG_GRPC_MAYBE,
                            "no answer to a ping for 4000 ms");
     grpc_test_call_done(&t);
-    grpc_test_world_close(&w);
 }
 
 static void an_idle_connection_is_not_pinged(void **state)
 {
-    struct grpc_test_world w;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, NULL);
-    grpc_test_until(&w, vg_grpc_pool_is_ready(w.pool, 1));
+    struct grpc_test_world *w = *state;
+    grpc_test_until(w, vg_grpc_pool_is_ready(w->pool, 1));
     for (int i = 0; i < 20; i++)
-        grpc_test_pass(&w, 5000);
-    assert_int_equal(grpc_test_last(&w.servers[0])->peer.n_pings, 0);
-    assert_true(vg_grpc_pool_is_ready(w.pool, 1));
-    grpc_test_world_close(&w);
+        grpc_test_pass(w, 5000);
+    assert_int_equal(grpc_test_last(&w->servers[0])->peer.n_pings, 0);
+    assert_true(vg_grpc_pool_is_ready(w->pool, 1));
 }
 
 static void a_deadline_ends_a_call_and_doubts_the_server(void **state)
 {
-    struct grpc_test_world w;
+    struct grpc_test_world *w = *state;
     struct grpc_test_call t, next;
-    (void)state;
-    grpc_test_open_two(&w, NULL);
     grpc_test_call_init(&t, 0, "ask");
     t.call.timeout_ms = 700;
-    assert_int_equal(vg_grpc_start(w.pool, &t.call), 0);
-    struct grpc_test_request *r = grpc_test_request(&w, &w.servers[0], 1);
+    assert_int_equal(vg_grpc_start(w->pool, &t.call), 0);
+    struct grpc_test_request *r = grpc_test_request(w, &w->servers[0], 1);
     assert_non_null(memmem(r->fields.p, r->fields.n, "grpc-timeout: 700000u", 21));
-    grpc_test_pass(&w, 699);
+    grpc_test_pass(w, 699);
     assert_false(t.has_ended);
-    grpc_test_pass(&w, 1);
+    grpc_test_pass(w, 1);
     grpc_test_assert_ended(&t, VG_GRPC_DEADLINE_EXCEEDED, VG_GRPC_MAYBE,
                            "did not answer within 700 ms");
-    grpc_test_until(&w, r->reset == NGHTTP2_CANCEL);
-    grpc_test_until(&w, grpc_test_last(&w.servers[0])->peer.n_pings == 1);
-    grpc_test_call(&w, &next, 0);
-    grpc_test_request(&w, &w.servers[1], 1); /* others meanwhile */
+    grpc_test_until(w, r->reset == NGHTTP2_CANCEL);
+    grpc_test_until(w, grpc_test_last(&w->servers[0])->peer.n_pings == 1);
+    grpc_test_call(w, &next, 0);
+    grpc_test_request(w, &w->servers[1], 1); /* others meanwhile */
     vg_grpc_cancel(&next.call);
     for (int i = 0; i < 6; i++) { /* however many time out: servers count pings */
         grpc_test_call_done(&t);
         grpc_test_call_init(&t, 0, "ask");
         t.call.timeout_ms = 700;
         t.call.endpoint = 1;
-        assert_int_equal(vg_grpc_start(w.pool, &t.call), 0);
-        grpc_test_pass(&w, 700);
+        assert_int_equal(vg_grpc_start(w->pool, &t.call), 0);
+        grpc_test_pass(w, 700);
         assert_true(t.has_ended);
     }
-    assert_int_equal(grpc_test_last(&w.servers[0])->peer.n_pings, 1);
+    assert_int_equal(grpc_test_last(&w->servers[0])->peer.n_pings, 1);
     grpc_test_call_done(&t);
-    grpc_test_world_close(&w);
 }
 
 static void a_server_that_says_nothing_is_given_up(void **state)
@@ -145,18 +134,14 @@ static void a_name_has_several_addresses(void **state)
 
 static void a_server_that_greets_and_closes_is_not_run_at(void **state)
 {
-    struct grpc_test_world w;
-    (void)state;
-    grpc_test_world_open(&w, 1);
-    grpc_test_pool_open(&w, NULL);
+    struct grpc_test_world *w = *state;
     for (int ms = 0; ms < 20000; ms += 50) {
-        grpc_test_pass(&w, 50);
-        for (size_t i = 0; i < w.servers[0].n_conns; i++)
-            if (w.servers[0].conns[i].fd >= 0 && vg_grpc_pool_is_ready(w.pool, 1))
-                grpc_test_hang_up(&w.servers[0].conns[i]);
+        grpc_test_pass(w, 50);
+        for (size_t i = 0; i < w->servers[0].n_conns; i++)
+            if (w->servers[0].conns[i].fd >= 0 && vg_grpc_pool_is_ready(w->pool, 1))
+                grpc_test_hang_up(&w->servers[0].conns[i]);
     }
-    assert_in_range(w.servers[0].n_conns, 3, 14); /* 0, .1, .2, .4 ... 5 s apart */
-    grpc_test_world_close(&w);
+    assert_in_range(w->servers[0].n_conns, 3, 14); /* 0, .1, .2, .4 ... 5 s apart */
 }
 
 /* ---- tokens ---- */
@@ -274,13 +259,13 @@ static void without_a_token_calls_hear_why(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_silent_server_is_pinged_and_given_up),
-        cmocka_unit_test(an_idle_connection_is_not_pinged),
-        cmocka_unit_test(a_deadline_ends_a_call_and_doubts_the_server),
+        WITH_ONE(a_silent_server_is_pinged_and_given_up),
+        WITH_ONE(an_idle_connection_is_not_pinged),
+        WITH_TWO(a_deadline_ends_a_call_and_doubts_the_server),
         cmocka_unit_test(a_server_that_says_nothing_is_given_up),
         cmocka_unit_test(whoever_is_there_instead_is_named),
         cmocka_unit_test(a_name_has_several_addresses),
-        cmocka_unit_test(a_server_that_greets_and_closes_is_not_run_at),
+        WITH_ONE(a_server_that_greets_and_closes_is_not_run_at),
         cmocka_unit_test(calls_wait_for_the_token_and_get_another),
         cmocka_unit_test(without_a_token_calls_hear_why),
     };

@@ -7,19 +7,17 @@
 
 static void a_unary_call_has_head_message_and_answer(void **state)
 {
-    struct grpc_test_session w;
+    struct grpc_test_session *w = *state;
     struct grpc_test_call t;
-    (void)state;
-    open_world(&w, 0, 0);
     grpc_test_call_init(&t, 0, "ask");
     struct vg_grpc_field field = {VG_SLICE_LIT("x-own"), VG_SLICE_LIT("1")};
     struct vg_grpc_field token = {VG_SLICE_LIT("token"), VG_SLICE_LIT("secret")};
     t.call.fields = &field;
     t.call.n_fields = 1;
-    assert_int_equal(vg_grpc_session_start(&w.s, &t.call, &token, 1500 * VG_NS_PER_MS), 0);
-    talk(&w);
-    assert_int_equal(w.n_ready, 1);
-    struct grpc_test_request *r = w.peer.requests[0];
+    assert_int_equal(vg_grpc_session_start(&w->s, &t.call, &token, 1500 * VG_NS_PER_MS), 0);
+    talk(w);
+    assert_int_equal(w->n_ready, 1);
+    struct grpc_test_request *r = w->peer.requests[0];
     assert_true(r->has_end);
     vg_assert_slice_equal(vg_buf_slice(&r->body), VG_SLICE_LIT("\0\0\0\0\x03"
                                                                "ask"));
@@ -28,12 +26,11 @@ static void a_unary_call_has_head_message_and_answer(void **state)
                                        ":authority: test:1\nte: trailers\n"
                                        "content-type: application/grpc\nuser-agent: vigil-grpc\n"
                                        "grpc-timeout: 1500000u\ntoken: secret\nx-own: 1\n"));
-    grpc_test_reply(&w.peer, r, "answer");
-    talk(&w);
+    grpc_test_reply(&w->peer, r, "answer");
+    talk(w);
     grpc_test_assert_ended(&t, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     vg_assert_slice_equal(vg_buf_slice(&t.call.answer), VG_SLICE_LIT("answer"));
     grpc_test_call_done(&t);
-    close_world(&w);
 }
 
 static void an_answer_may_come_in_any_pieces(void **state)
@@ -63,36 +60,33 @@ static void an_answer_may_come_in_any_pieces(void **state)
 
 static void a_stream_goes_both_ways_until_both_end(void **state)
 {
-    struct grpc_test_session w;
+    struct grpc_test_session *w = *state;
     struct grpc_test_call t;
     uint8_t *bytes;
-    (void)state;
-    open_world(&w, 0, 0);
-    struct grpc_test_request *r = begin(&w, &t, VG_GRPC_STREAM);
+    struct grpc_test_request *r = begin(w, &t, VG_GRPC_STREAM);
     assert_false(r->has_end);
-    grpc_test_head(&w.peer, r, GRPC_TEST_HEAD);
-    grpc_test_message(&w.peer, r, "first");
-    talk(&w);
+    grpc_test_head(&w->peer, r, GRPC_TEST_HEAD);
+    grpc_test_message(&w->peer, r, "first");
+    talk(w);
     vg_assert_slice_equal(vg_buf_slice(&t.heard), VG_SLICE_LIT("<first>"));
     struct vg_grpc_msg *m = vg_grpc_msg_new(4, &bytes);
     memcpy(bytes, "more", 4);
     assert_int_equal(vg_grpc_send(&t.call, m), 0);
     assert_int_equal(vg_grpc_unsent(&t.call), 9);
-    talk(&w);
+    talk(w);
     assert_int_equal(vg_grpc_unsent(&t.call), 0);
     vg_assert_slice_equal(vg_buf_slice(&r->body), VG_SLICE_LIT("\0\0\0\0\x03"
                                                                "ask\0\0\0\0\x04more"));
     vg_grpc_half_close(&t.call);
-    talk(&w);
+    talk(w);
     assert_true(r->has_end);
     assert_false(t.has_ended);
     assert_int_equal(vg_grpc_send(&t.call, vg_grpc_msg_new(0, &bytes)), VIGIL_E_CLOSED);
-    grpc_test_end(&w.peer, r, "grpc-status: 0\n");
-    talk(&w);
+    grpc_test_end(&w->peer, r, "grpc-status: 0\n");
+    talk(w);
     grpc_test_assert_ended(&t, VG_GRPC_OK, VG_GRPC_ANSWERED, "");
     assert_int_equal(vg_grpc_send(&t.call, vg_grpc_msg_new(0, &bytes)), VIGIL_E_CLOSED);
     grpc_test_call_done(&t);
-    close_world(&w);
 }
 
 static void errors_are_told_with_their_words(void **state)
@@ -152,21 +146,18 @@ static void errors_are_told_with_their_words(void **state)
 
 static void a_page_of_a_proxy_is_quoted(void **state)
 {
-    struct grpc_test_session w;
+    struct grpc_test_session *w = *state;
     struct grpc_test_call t;
-    (void)state;
-    open_world(&w, 0, 0);
-    struct grpc_test_request *r = begin(&w, &t, 0);
-    grpc_test_head(&w.peer, r, ":status: 502\ncontent-type: text/html\n");
-    grpc_test_bytes(&w.peer, r, "<html>no upstream", 17);
+    struct grpc_test_request *r = begin(w, &t, 0);
+    grpc_test_head(&w->peer, r, ":status: 502\ncontent-type: text/html\n");
+    grpc_test_bytes(&w->peer, r, "<html>no upstream", 17);
     for (int i = 0; i < 100; i++)
-        grpc_test_bytes(&w.peer, r, "xxxxxxxxxxxxxxxxxxxxxxxxx", 25);
-    grpc_test_end(&w.peer, r, NULL);
-    talk(&w);
+        grpc_test_bytes(&w->peer, r, "xxxxxxxxxxxxxxxxxxxxxxxxx", 25);
+    grpc_test_end(&w->peer, r, NULL);
+    talk(w);
     grpc_test_assert_ended(&t, VG_GRPC_UNAVAILABLE, VG_GRPC_MAYBE,
                            "502 instead of gRPC's: <html>no upstream");
     grpc_test_call_done(&t);
-    close_world(&w);
 }
 
 /* ---- broken messages ---- */
@@ -276,15 +267,12 @@ static void nonsense_breaks_the_connection_with_words(void **state)
 
 static void pings_are_answered_and_counted(void **state)
 {
-    struct grpc_test_session w;
-    (void)state;
-    open_world(&w, 0, 0);
-    talk(&w);
-    assert_int_equal(vg_grpc_session_ping(&w.s), 0);
-    talk(&w);
-    assert_int_equal(w.peer.n_pings, 1);
-    assert_int_equal(w.n_pongs, 1);
-    close_world(&w);
+    struct grpc_test_session *w = *state;
+    talk(w);
+    assert_int_equal(vg_grpc_session_ping(&w->s), 0);
+    talk(w);
+    assert_int_equal(w->peer.n_pings, 1);
+    assert_int_equal(w->n_pongs, 1);
 }
 
 static void every_failing_allocation_is_survived(void **state)
@@ -332,15 +320,15 @@ static void every_failing_allocation_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_unary_call_has_head_message_and_answer),
+        IN_A_WORLD(a_unary_call_has_head_message_and_answer),
         cmocka_unit_test(an_answer_may_come_in_any_pieces),
-        cmocka_unit_test(a_stream_goes_both_ways_until_both_end),
+        IN_A_WORLD(a_stream_goes_both_ways_until_both_end),
         cmocka_unit_test(errors_are_told_with_their_words),
-        cmocka_unit_test(a_page_of_a_proxy_is_quoted),
+        IN_A_WORLD(a_page_of_a_proxy_is_quoted),
         cmocka_unit_test(broken_messages_end_the_call),
         cmocka_unit_test(resets_have_their_codes),
         cmocka_unit_test(nonsense_breaks_the_connection_with_words),
-        cmocka_unit_test(pings_are_answered_and_counted),
+        IN_A_WORLD(pings_are_answered_and_counted),
         cmocka_unit_test(every_failing_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,21 @@ static inline void close_world(struct grpc_test_session *w)
     vg_outq_pool_done(&w->pool);
 }
 
+/* The state of a test that needs no other limits. */
+static inline int setup(void **state)
+{
+    static struct grpc_test_session w;
+    open_world(&w, 0, 0);
+    *state = &w;
+    return 0;
+}
+static inline int teardown(void **state)
+{
+    close_world(*state);
+    return 0;
+}
+#define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
 static inline bool to_peer(struct grpc_test_session *w)
 {
     char p[4096];
