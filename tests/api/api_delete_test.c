@@ -193,17 +193,13 @@ static void collections_go_in_turns(void **state)
 
 int main(int argc, char **argv)
 {
-    engine = argc > 1 ? argv[1] : "mem";
-    if (!vg_adrv_has(engine))
-        return 77;
-#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(deletes_answer_as_the_kind_says),
-        TEST(propagation_adds_finalizers),
-        TEST(pods_go_gracefully),
-        TEST(deletes_may_race),
-        TEST(collections_go_by_selector),
-        TEST(collections_go_in_turns),
+        IN_NAMESPACE(deletes_answer_as_the_kind_says),
+        IN_NAMESPACE(propagation_adds_finalizers),
+        IN_NAMESPACE(pods_go_gracefully),
+        IN_NAMESPACE(deletes_may_race),
+        IN_NAMESPACE(collections_go_by_selector),
+        IN_NAMESPACE(collections_go_in_turns),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_ENGINE(argc, argv, tests);
 }

@@ -4,31 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
+#include "engine_world.h"
 #include "json/json.h"
 
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 #define PROTO_V2 "application/com.github.proto-openapi.spec.v2"
 #define PROTO_V3 "application/com.github.proto-openapi.spec.v3"
-
-static const char *engine;
-static struct vg_adrv d;
-static struct vg_reply reply;
-
-static int setup(void **state)
-{
-    (void)state;
-    vg_adrv_open_quick(&d, engine, false);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    vg_reply_done(&reply);
-    vg_adrv_close(&d);
-    return 0;
-}
 
 static void get(const char *target)
 {
@@ -382,23 +363,18 @@ static void recorded_requests_are_answered_alike(void **state)
     assert_true(n >= 30);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(plain_documents_are_compact),
-        TEST(documents_have_other_looks),
-        TEST(aggregated_documents_are_cached_by_etag),
-        TEST(what_is_not_there_is_404),
-        TEST(only_reading_is_allowed),
-        TEST(the_version_is_told),
-        TEST(openapi_2_comes_in_two_forms),
-        TEST(openapi_3_is_found_by_its_index),
-        TEST(recorded_requests_are_answered_alike),
+        ON_SERVER(plain_documents_are_compact),
+        ON_SERVER(documents_have_other_looks),
+        ON_SERVER(aggregated_documents_are_cached_by_etag),
+        ON_SERVER(what_is_not_there_is_404),
+        ON_SERVER(only_reading_is_allowed),
+        ON_SERVER(the_version_is_told),
+        ON_SERVER(openapi_2_comes_in_two_forms),
+        ON_SERVER(openapi_3_is_found_by_its_index),
+        ON_SERVER(recorded_requests_are_answered_alike),
     };
-    engine = argc > 1 ? argv[1] : "mem";
-    if (!vg_adrv_has(engine))
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_ENGINE(argc, argv, tests);
 }

@@ -112,14 +112,11 @@ static void pages_are_exact(void **state)
 }
 
 /* A hot tail that keeps next to nothing. */
-static int setup_short(void **state)
+static int open_with_short_tail(void **state)
 {
     (void)state;
-    struct vg_adrv_opts opts = {
-        .engine = engine,
-        .storage = {.unsafe_no_fsync = true},
-        .cacher = {.events_min = 1, .events_max = 1, .bytes_max = 1, .window_ms = 1}};
-    vg_adrv_open(&d, &opts);
+    open_driver((struct vg_adrv_opts){
+        .cacher = {.events_min = 1, .events_max = 1, .bytes_max = 1, .window_ms = 1}});
     return 0;
 }
 
@@ -154,12 +151,10 @@ static void what_the_tail_has_lost_is_read_from_storage(void **state)
     assert_true(rest.rev >= last);
 }
 
-static int setup_cold(void **state)
+static int open_cold(void **state)
 {
     (void)state;
-    struct vg_adrv_opts opts = {
-        .engine = engine, .storage = {.unsafe_no_fsync = true}, .is_cold = true};
-    vg_adrv_open(&d, &opts);
+    open_driver((struct vg_adrv_opts){.is_cold = true});
     return 0;
 }
 
@@ -378,26 +373,21 @@ static void large_lists_are_compressed(void **state)
     assert_null(vg_reply_field(&reply, "Content-Encoding"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_list_has_its_items_in_order),
-        TEST(pages_are_exact),
-        cmocka_unit_test_setup_teardown(what_the_tail_has_lost_is_read_from_storage, setup_short,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_cold_cache_asks_to_come_again, setup_cold, teardown),
-        TEST(selectors_narrow_the_walk),
-        TEST(requests_that_take_too_long_are_504),
-        TEST(clients_that_leave_cost_nothing),
-        cmocka_unit_test_setup_teardown(bad_list_options_are_refused, setup_hasty, teardown),
-        TEST(large_lists_are_streamed),
-        TEST(large_lists_are_compressed),
-        TEST(events_come_from_storage),
+        ON_SERVER(a_list_has_its_items_in_order),
+        ON_SERVER(pages_are_exact),
+        cmocka_unit_test_setup_teardown(what_the_tail_has_lost_is_read_from_storage,
+                                        open_with_short_tail, close_server),
+        cmocka_unit_test_setup_teardown(a_cold_cache_asks_to_come_again, open_cold, close_server),
+        ON_SERVER(selectors_narrow_the_walk),
+        ON_SERVER(requests_that_take_too_long_are_504),
+        ON_SERVER(clients_that_leave_cost_nothing),
+        ON_HASTY_SERVER(bad_list_options_are_refused),
+        ON_SERVER(large_lists_are_streamed),
+        ON_SERVER(large_lists_are_compressed),
+        ON_SERVER(events_come_from_storage),
     };
-    engine = argc > 1 ? argv[1] : "mem";
-    if (!vg_adrv_has(engine))
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_ENGINE(argc, argv, tests);
 }

@@ -4,11 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver.h"
+#include "engine_world.h"
 #include "server/api/admission.h"
-
-static struct vg_adrv d;
-static const char *engine;
 
 struct fault {
     uint64_t n;     /* which allocation shall fail */
@@ -71,8 +68,7 @@ static void put_pods(void)
 static void reading_survives_every_failed_allocation(void **state)
 {
     (void)state;
-    struct vg_adrv_opts opts = {.engine = engine, .storage = {.unsafe_no_fsync = true}};
-    vg_adrv_open(&d, &opts);
+    open_driver((struct vg_adrv_opts){0});
     put_pods();
     every_failure_is_survived("GET", "/api/v1/namespaces/a/pods/p-001", NULL, NULL);
     every_failure_is_survived("GET", "/api/v1/namespaces/a/pods/p-001?pretty=1", NULL, NULL);
@@ -92,8 +88,7 @@ static void reading_survives_every_failed_allocation(void **state)
 static void watching_survives_every_failed_allocation(void **state)
 {
     (void)state;
-    struct vg_adrv_opts opts = {.engine = engine, .storage = {.unsafe_no_fsync = true}};
-    vg_adrv_open(&d, &opts);
+    open_driver((struct vg_adrv_opts){0});
     put_pods();
     for (uint64_t n = 1, done = 0; !done && n < 200; n++) {
         struct fault f = {.n = n};
@@ -204,8 +199,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(watching_survives_every_failed_allocation),
         cmocka_unit_test(admission_survives_every_failed_allocation),
     };
-    engine = argc > 1 ? argv[1] : "mem";
-    if (!vg_adrv_has(engine))
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_ENGINE(argc, argv, tests);
 }

@@ -2,7 +2,7 @@
  * lists and frames; bodies in protobuf do what bodies in JSON do. */
 #include <stdio.h>
 
-#include "driver.h"
+#include "engine_world.h"
 #include "proto_client.h"
 #include "server/api/protobuf.h"
 #include "json/write.h"
@@ -14,15 +14,11 @@
 #define PARTIALS ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1\r\n"
 #define CONFIGS "/api/v1/namespaces/default/configmaps"
 
-static struct vg_adrv d;
-static const char *engine = "mem";
-static struct vg_reply reply;
 static struct vg_buf json; /* the last answer, as JSON */
 
 static int setup(void **state)
 {
-    (void)state;
-    vg_adrv_open(&d, &(struct vg_adrv_opts){.engine = engine});
+    open_server(state);
     vg_adrv_put(&d, "", "namespaces", "", "default",
                 "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"default\"},"
                 "\"spec\":{},\"status\":{\"phase\":\"Active\"}}");
@@ -31,11 +27,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
-    vg_reply_done(&reply);
     vg_buf_done(&json);
-    vg_adrv_close(&d);
-    return 0;
+    return close_server(state);
 }
 
 /* ---- asking ---- */
@@ -439,9 +432,5 @@ int main(int argc, char **argv)
         TEST(a_scale_is_shown_and_put),
         TEST(a_body_that_grows_too_large_is_refused),
     };
-    if (argc > 1)
-        engine = argv[1];
-    if (!vg_adrv_has(engine))
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_ENGINE(argc, argv, tests);
 }

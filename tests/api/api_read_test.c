@@ -108,19 +108,14 @@ static void what_cannot_be_written_is_406(void **state)
     assert_int_equal(reply.status, 200);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(an_object_is_found),
-        TEST(absent_objects_are_404),
-        cmocka_unit_test_setup_teardown(bad_get_options_are_refused, setup_hasty, teardown),
-        TEST(an_object_has_other_looks),
-        TEST(what_cannot_be_written_is_406),
+        ON_SERVER(an_object_is_found),
+        ON_SERVER(absent_objects_are_404),
+        ON_HASTY_SERVER(bad_get_options_are_refused),
+        ON_SERVER(an_object_has_other_looks),
+        ON_SERVER(what_cannot_be_written_is_406),
     };
-    engine = argc > 1 ? argv[1] : "mem";
-    if (!vg_adrv_has(engine))
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_ENGINE(argc, argv, tests);
 }

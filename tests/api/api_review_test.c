@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver.h"
+#include "engine_world.h"
 #include "proto_client.h"
 
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
@@ -11,24 +11,12 @@
 #define AUTHZ "/apis/authorization.k8s.io/v1/"
 #define TABLE "application/json;as=Table;g=meta.k8s.io;v=v1"
 
-static struct vg_adrv d;
-static struct vg_reply reply;
 static struct vg_buf json; /* the last answer in protobuf, as JSON */
-
-static int setup(void **state)
-{
-    (void)state;
-    vg_adrv_open(&d, NULL);
-    return 0;
-}
 
 static int teardown(void **state)
 {
-    (void)state;
-    vg_reply_done(&reply);
     vg_buf_done(&json);
-    vg_adrv_close(&d);
-    return 0;
+    return close_server(state);
 }
 
 static void post(const char *target, const char *headers, const char *body, int status)
@@ -178,7 +166,7 @@ static void the_store_is_a_component(void **state)
     assert_non_null(strstr(json.p, "\"name\":\"etcd-0\""));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_server, teardown)
 
 int main(void)
 {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver.h"
+#include "engine_world.h"
 #include "yaml/yaml.h"
 #include "json/json.h"
 
@@ -14,25 +14,12 @@
 /* Of 1 KB each: a list that leaves in many parts. */
 #define MANY 700u
 
-static const char *engine;
-static struct vg_adrv d;
-static struct vg_reply reply;
 static struct vg_arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    vg_adrv_open_quick(&d, engine, false);
-    return 0;
-}
 
 static int teardown(void **state)
 {
-    (void)state;
-    vg_reply_done(&reply);
     vg_arena_done(&arena);
-    vg_adrv_close(&d);
-    return 0;
+    return close_server(state);
 }
 
 static const struct vg_json *ask(const char *target, const char *headers)
@@ -249,15 +236,12 @@ static void watches(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_long_list_in_every_look, setup, teardown),
-        cmocka_unit_test_setup_teardown(pages_have_tokens, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_comes_with_a_row, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_first_clause_that_works, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_write_answers_with_a_table, setup, teardown),
-        cmocka_unit_test_setup_teardown(watches, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_long_list_in_every_look, open_server, teardown),
+        cmocka_unit_test_setup_teardown(pages_have_tokens, open_server, teardown),
+        cmocka_unit_test_setup_teardown(what_comes_with_a_row, open_server, teardown),
+        cmocka_unit_test_setup_teardown(the_first_clause_that_works, open_server, teardown),
+        cmocka_unit_test_setup_teardown(a_write_answers_with_a_table, open_server, teardown),
+        cmocka_unit_test_setup_teardown(watches, open_server, teardown),
     };
-    engine = argc > 1 ? argv[1] : "mem";
-    if (!vg_adrv_has(engine))
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_ENGINE(argc, argv, tests);
 }

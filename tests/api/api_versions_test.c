@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver.h"
+#include "engine_world.h"
 
 #define V1 "/apis/autoscaling/v1/namespaces/ns/horizontalpodautoscalers"
 #define V2 "/apis/autoscaling/v2/namespaces/ns/horizontalpodautoscalers"
@@ -12,9 +12,6 @@
 #define WATCH                                                                                      \
     "?watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"           \
     "&allowWatchBookmarks=true"
-
-static struct vg_adrv d;
-static struct vg_reply reply;
 
 static void call(const char *method, const char *target, const char *type, const char *body)
 {
@@ -28,17 +25,8 @@ static void expect(int status, const char *text)
 
 static int setup(void **state)
 {
-    (void)state;
-    vg_adrv_open_quick(&d, NULL, false);
+    open_server(state);
     call("POST", "/api/v1/namespaces", "json", "{\"metadata\":{\"name\":\"ns\"}}");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    vg_reply_done(&reply);
-    vg_adrv_close(&d);
     return 0;
 }
 
@@ -140,5 +128,5 @@ int main(void)
         cmocka_unit_test(an_update_that_changes_nothing_writes_nothing),
         cmocka_unit_test(events_have_two_groups),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, close_server);
 }

@@ -3,17 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
-
-static const char *engine;
-static struct vg_adrv d;
-
-static void open_driver(struct vg_adrv_opts opts)
-{
-    opts.engine = engine;
-    opts.storage.unsafe_no_fsync = true;
-    vg_adrv_open(&d, &opts);
-}
+#include "engine_world.h"
 
 static int setup(void **state)
 {
@@ -27,13 +17,6 @@ static int setup_hasty(void **state)
 {
     (void)state;
     open_driver((struct vg_adrv_opts){.n_loops = 2, .cacher.fresh_ms = 200});
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    vg_adrv_close(&d);
     return 0;
 }
 
@@ -456,7 +439,7 @@ static void a_websocket_carries_an_event_per_message(void **state)
     vg_reply_done(&r);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, close_server)
 
 int main(int argc, char **argv)
 {
@@ -465,7 +448,7 @@ int main(int argc, char **argv)
         TEST(a_watch_without_a_revision_begins_with_the_state),
         TEST(a_watch_may_begin_with_what_comes_now),
         cmocka_unit_test_setup_teardown(a_future_revision_is_waited_for_in_silence, setup_hasty,
-                                        teardown),
+                                        close_server),
         TEST(a_compacted_revision_is_an_error_event),
         TEST(legacy_paths_are_served),
         TEST(what_is_wrong_is_told_before_the_stream),
@@ -478,8 +461,5 @@ int main(int argc, char **argv)
         TEST(a_websocket_carries_an_event_per_message),
         cmocka_unit_test(a_shutdown_ends_streams_cleanly),
     };
-    engine = argc > 1 ? argv[1] : "mem";
-    if (!vg_adrv_has(engine))
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_ENGINE(argc, argv, tests);
 }

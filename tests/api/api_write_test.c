@@ -381,28 +381,24 @@ static void clients_may_leave(void **state)
 
 int main(int argc, char **argv)
 {
-    engine = argc > 1 ? argv[1] : "mem";
-    if (!vg_adrv_has(engine))
-        return 77;
-#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(create_stamps_and_wipes),
-        TEST(names_are_generated),
-        TEST(status_and_generation_begin_as_the_kind_says),
-        TEST(dry_runs_write_nothing),
-        TEST(namespaces_must_be_there_and_stay),
-        TEST(updates_keep_what_is_the_servers),
-        TEST(what_changes_nothing_writes_nothing),
-        TEST(stale_revisions_conflict),
-        TEST(last_finalizer_deletes),
-        TEST(patches_of_one_object_never_conflict),
-        TEST(patch_types),
-        TEST(string_data_goes_into_data),
-        TEST(pods_are_bound_once),
-        TEST(replicas_are_scaled),
-        TEST(yaml_bodies_are_read),
-        TEST(warnings_have_a_cap),
-        TEST(clients_may_leave),
+        IN_NAMESPACE(create_stamps_and_wipes),
+        IN_NAMESPACE(names_are_generated),
+        IN_NAMESPACE(status_and_generation_begin_as_the_kind_says),
+        IN_NAMESPACE(dry_runs_write_nothing),
+        IN_NAMESPACE(namespaces_must_be_there_and_stay),
+        IN_NAMESPACE(updates_keep_what_is_the_servers),
+        IN_NAMESPACE(what_changes_nothing_writes_nothing),
+        IN_NAMESPACE(stale_revisions_conflict),
+        IN_NAMESPACE(last_finalizer_deletes),
+        IN_NAMESPACE(patches_of_one_object_never_conflict),
+        IN_NAMESPACE(patch_types),
+        IN_NAMESPACE(string_data_goes_into_data),
+        IN_NAMESPACE(pods_are_bound_once),
+        IN_NAMESPACE(replicas_are_scaled),
+        IN_NAMESPACE(yaml_bodies_are_read),
+        IN_NAMESPACE(warnings_have_a_cap),
+        IN_NAMESPACE(clients_may_leave),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_ENGINE(argc, argv, tests);
 }

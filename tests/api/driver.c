@@ -358,14 +358,6 @@ static void close_loop(struct vg_adrv_loop *l)
     vg_loop_turn(l->loop, false);
 }
 
-void vg_adrv_open_quick(struct vg_adrv *d, const char *engine, bool hasty)
-{
-    struct vg_adrv_opts opts = {.engine = engine,
-                                .storage = {.unsafe_no_fsync = true},
-                                .cacher = {.fresh_ms = hasty ? 200 : 0}};
-    vg_adrv_open(d, &opts);
-}
-
 void vg_adrv_close(struct vg_adrv *d)
 {
     bool is_done = false;

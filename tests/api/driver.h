@@ -11,8 +11,6 @@
 #include "server/api/stored_form.h"
 #include "test_support.h"
 
-#define VG_ADRV_LOOPS_MAX 4u
-
 struct vg_adrv_loop;
 
 struct vg_adrv {
@@ -51,9 +49,6 @@ struct vg_adrv_opts {
 bool vg_adrv_has(const char *engine);
 /* The cache is ready when it returns. opts may be NULL. */
 void vg_adrv_open(struct vg_adrv *d, const struct vg_adrv_opts *opts);
-/* Without syncs. hasty: a request waits no longer than 200 ms for the cache, for tests of that wait
- * alone: on a busy machine a cache may well be behind for so long. */
-void vg_adrv_open_quick(struct vg_adrv *d, const char *engine, bool hasty);
 void vg_adrv_close(struct vg_adrv *d);
 void vg_adrv_warm(struct vg_adrv *d);
 /* End every watch, as a shutdown does. */

@@ -1,40 +1,14 @@
-/* read_world.h - what the tests of the reading verbs share: a server on `engine` and its last
- * answer. */
+/* read_world.h - what the tests of the reading verbs share: reading, and looks at the answer.
+ * Thread: the test's. */
 #ifndef VG_TESTS_API_READ_WORLD_H
 #define VG_TESTS_API_READ_WORLD_H
 
 #include <stdio.h>
 #include <string.h>
 
-#include "driver.h"
+#include "engine_world.h"
 
 #define MAPS "/api/v1/namespaces/a/configmaps"
-
-static const char *engine;
-static struct vg_adrv d;
-static struct vg_reply reply;
-
-static inline int setup(void **state)
-{
-    (void)state;
-    vg_adrv_open_quick(&d, engine, false);
-    return 0;
-}
-
-static inline int setup_hasty(void **state)
-{
-    (void)state;
-    vg_adrv_open_quick(&d, engine, true);
-    return 0;
-}
-
-static inline int teardown(void **state)
-{
-    (void)state;
-    vg_reply_done(&reply);
-    vg_adrv_close(&d);
-    return 0;
-}
 
 static inline void get(const char *target)
 {

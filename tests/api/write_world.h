@@ -1,5 +1,6 @@
-/* write_world.h - what the tests of the writing verbs share: a server on `engine`, requests to it,
- * and looks at the last answer by path; what watchers saw is compared as a list of events. */
+/* write_world.h - what the tests of the writing verbs share: a server with the namespace "ns",
+ * requests to it, and looks at the last answer by path; what watchers saw is compared as a list of
+ * events. Thread: the test's. */
 #ifndef VG_TESTS_API_WRITE_WORLD_H
 #define VG_TESTS_API_WRITE_WORLD_H
 
@@ -7,13 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
+#include "engine_world.h"
 #include "json/json.h"
 #include "json/pointer.h"
 
-static const char *engine;
-static struct vg_adrv d;
-static struct vg_reply reply;
 static struct vg_arena arena; /* of the last answer's tree */
 static struct vg_json *root;
 
@@ -104,22 +102,19 @@ static inline void expect(const char *pointer, const char *value)
 static inline int setup(void **state)
 {
     (void)state;
-    struct vg_adrv_opts opts = {
-        .engine = engine, .n_loops = 2, .storage = {.unsafe_no_fsync = true}};
     vg_arena_init(&arena, 0, 0);
-    vg_adrv_open(&d, &opts);
+    open_driver((struct vg_adrv_opts){.n_loops = 2});
     post("/api/v1/namespaces", "{\"metadata\":{\"name\":\"ns\"}}", 201);
     return 0;
 }
 
 static inline int teardown(void **state)
 {
-    (void)state;
-    vg_reply_done(&reply);
     vg_arena_done(&arena);
-    vg_adrv_close(&d);
-    return 0;
+    return close_server(state);
 }
+
+#define IN_NAMESPACE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 /* "ADDED a 5, MODIFIED a 7, ...": what a watch from a revision on sees until `last` of them. */
 static inline void expect_events(const char *collection, unsigned long long from,

@@ -15,7 +15,7 @@ static struct vg_reply reply;
 static int setup(void **state)
 {
     (void)state;
-    vg_adrv_open_quick(&d, NULL, false);
+    vg_adrv_open(&d, NULL);
     vg_adrv_request(&d, "POST", "/api/v1/namespaces", "Content-Type: application/json\r\n",
                     "{\"metadata\":{\"name\":\"ns\"}}", &reply);
     assert_int_equal(reply.status, 201);
