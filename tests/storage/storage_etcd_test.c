@@ -204,6 +204,104 @@ static void a_watch_that_was_away_too_long_is_told(void **state)
     vg_drv_close(&other);
 }
 
+/* ---- the past ---- */
+
+enum { ROUND = 100, REVISIONS = 13 * ROUND }; /* more than etcd brings a watch at once */
+
+/* Transactions of one and of two changes, ROUND of them under way at once. */
+static void write_many(struct vg_drv *d)
+{
+    struct vg_txn txns[ROUND];
+    struct vg_op ops[ROUND][2];
+    char key[32];
+    for (unsigned at = 0; at < REVISIONS; at += ROUND) {
+        for (unsigned i = 0; i < ROUND; i++) {
+            snprintf(key, sizeof key, "k%u", at + i);
+            ops[i][0] = vg_drv_put_op(key, "first", 0);
+            snprintf(key, sizeof key, "k%u-too", at + i);
+            ops[i][1] = vg_drv_put_op(key, "second", 0);
+            txns[i] = (struct vg_txn){.ops = ops[i], .n_ops = 2};
+            assert_int_equal(vg_drv_submit_txn(d, &txns[i]), 0);
+        }
+        for (unsigned i = 0; i < ROUND; i++) {
+            assert_int_equal(vg_drv_wait(d, &txns[i].req), 0);
+            vg_txn_done(&txns[i]);
+        }
+    }
+    vg_drv_delete(d, "k1");
+}
+
+static void assert_same_events(const struct vg_drv_watch *a, const struct vg_drv_watch *b)
+{
+    assert_int_equal(a->n_events, b->n_events);
+    for (size_t i = 0; i < a->n_events; i++) {
+        const struct vg_rec *x = a->events[i].rec, *y = b->events[i].rec;
+        assert_int_equal(x->rev, y->rev);
+        assert_int_equal(x->sub, y->sub);
+        assert_int_equal(x->op, y->op);
+        assert_true(vg_slice_eq(vg_rec_key(x), vg_rec_key(y)));
+        assert_true(vg_slice_eq(vg_rec_value(x), vg_rec_value(y)));
+    }
+}
+
+/* Whole stretches of the history are somebody else's. */
+static void write_a_long_history(struct vg_drv *d)
+{
+    struct vg_drv elsewhere;
+    open_second(&elsewhere, d, "/elsewhere/", NULL);
+    write_many(d);
+    write_many(&elsewhere);
+    for (int i = 0; i < ROUND; i++)
+        vg_drv_put(d, "again", i % 2 ? "x" : "y");
+    vg_drv_put(&elsewhere, "last", "z");
+    vg_drv_close(&elsewhere);
+}
+
+static void a_long_history_is_told_exactly(void **state)
+{
+    struct vg_drv *d = *state, other;
+    vg_rev before = vg_storage_revision(d->store);
+    struct vg_drv_watch *live = vg_drv_watch_all(d, 0);
+    write_a_long_history(d);
+    vg_drv_watch_sync(live);
+    open_second(&other, d, "/test/", NULL);
+    struct vg_drv_watch *replay = vg_drv_watch_all(&other, before + 1);
+    vg_drv_watch_sync(replay);
+    assert_same_events(live, replay);
+    assert_true(stats_of(&other).past_watches > 2); /* they went side by side */
+    vg_drv_close(&other);
+}
+
+static void kill_once(struct vg_drv_watch *w, void *arg)
+{
+    struct vg_test_etcd **etcd = arg;
+    (void)w;
+    if (!*etcd)
+        return;
+    vg_test_etcd_kill(*etcd);
+    vg_test_etcd_start(*etcd);
+    *etcd = NULL;
+}
+
+static void a_long_history_goes_on_when_etcd_comes_back(void **state)
+{
+    struct vg_drv *d = *state, other;
+    struct vg_test_etcd *etcd = d->etcd;
+    vg_rev before = vg_storage_revision(d->store);
+    struct vg_drv_watch *live = vg_drv_watch_all(d, 0);
+    write_a_long_history(d);
+    vg_drv_watch_sync(live);
+    open_second(&other, d, "/test/", NULL);
+    struct vg_drv_watch *replay = vg_drv_watch_all(&other, before + 1);
+    replay->after_batch = kill_once;
+    replay->arg = &etcd;
+    vg_drv_watch_sync(replay);
+    assert_null(etcd);
+    assert_false(replay->is_ended);
+    assert_same_events(live, replay);
+    vg_drv_close(&other);
+}
+
 /* ---- answers that are lost ---- */
 
 static void open_hasty(struct vg_drv *d, const struct vg_drv *first)
@@ -360,6 +458,8 @@ int main(int argc, char **argv)
         T(a_key_with_a_time_to_live_goes_by_itself),
         T(watches_go_on_where_they_were_when_etcd_comes_back),
         T(a_watch_that_was_away_too_long_is_told),
+        T(a_long_history_is_told_exactly),
+        T(a_long_history_goes_on_when_etcd_comes_back),
         T(a_write_without_an_answer_is_unknown_and_never_a_false_success),
         T(a_lost_create_of_unique_bytes_is_found_or_unknown),
         T(a_lost_update_is_never_taken_for_done_by_its_bytes),

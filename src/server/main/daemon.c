@@ -95,7 +95,7 @@ static int open_storage(struct vg_daemon *d, struct vg_status *reterr_status)
     return r;
 }
 
-/* 10,000: etcd replays about as many in a second, and so long a start waits for them. */
+/* 10,000: so many etcd replays at once (storage/etcd/legs.c); more would be a second round. */
 #define ETCD_REFILL_MAX 10000
 
 static int open_cacher(struct vg_daemon *d, struct vg_status *reterr_status)

@@ -136,6 +136,8 @@ static const struct row {
             STORAGE(barriers)),
     COUNTER("vigil_storage_watch_restarts_total", "Times the watch of etcd broke off.",
             STORAGE(watch_restarts)),
+    COUNTER("vigil_storage_past_watches_total", "Watches of etcd begun in the past, for replays.",
+            STORAGE(past_watches)),
     COUNTER("vigil_storage_unknown_outcomes_total", "Writes of which it is not known.",
             STORAGE(unknown_outcomes)),
     COUNTER("vigil_storage_resolved_outcomes_total", "Writes whose answer was lost, and found.",

@@ -204,6 +204,7 @@ struct vg_storage_stats {
     uint64_t overlay_bytes;                       /* in memory, not yet in the base */
     uint64_t progress_requests, barriers;         /* etcd: how watches were brought to a revision */
     uint64_t watch_restarts;                      /* etcd: of the one over everything */
+    uint64_t past_watches;                        /* etcd: begun in the past, for replays */
     uint64_t unknown_outcomes, resolved_outcomes; /* etcd: answers that were lost */
     bool read_only;                               /* writes are refused now; why is in the log */
 };

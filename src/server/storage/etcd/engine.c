@@ -227,6 +227,7 @@ static void engine_stats(struct vg_storage *s, struct vg_storage_stats *ret_stat
         .progress_requests = read_count(&e->n_progress),
         .barriers = read_count(&e->n_barriers),
         .watch_restarts = read_count(&e->n_restarts),
+        .past_watches = read_count(&e->n_past_watches),
         .unknown_outcomes = read_count(&e->n_unknown),
         .resolved_outcomes = read_count(&e->n_resolved),
     };

@@ -135,7 +135,7 @@ struct vg_etcd_engine {
     uint64_t n_jobs;      /* begun so far */
     struct vg_list calls; /* requests under way: struct vg_etcd_job */
     struct vg_list pasts; /* history.c */
-    size_t n_pasts_idle;
+    size_t n_pasts_idle, n_legs;
     struct vg_etcd_shared_call fresh;
     struct vg_etcd_feed feed;
     struct vg_etcd_push push;
@@ -149,7 +149,7 @@ struct vg_etcd_engine {
     _Atomic bool is_over;
 
     _Atomic uint64_t n_txns, n_conflicts, n_puts, n_deletes, n_progress, n_barriers, n_restarts,
-        n_unknown, n_resolved, db_bytes;
+        n_past_watches, n_unknown, n_resolved, db_bytes;
 };
 
 /* A request under way, with its call. Its owner embeds it. */

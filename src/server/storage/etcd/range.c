@@ -5,8 +5,9 @@
 #include "base/alloc.h"
 #include "engine.h"
 
-/* What one answer may hold: a few megabytes of usual objects. */
-#define PAGE_MAX ((size_t)2000)
+/* What one answer may hold: a few megabytes of usual objects. Not less than what the cache asks for
+ * at once: each of its pages would cost a second call, for a few. */
+#define PAGE_MAX ((size_t)2048)
 /* In expires_ms, until it is known: prev_rev, which a range does not tell, has the lease. */
 #define LEASE_TO_ASK (-1)
 
