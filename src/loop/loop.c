@@ -22,6 +22,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#include <sanitizer/linux_syscall_hooks.h>
+#define TELLS_TSAN
+#endif
+#endif
+
 #include "base/alloc.h"
 #include "timer_int.h"
 
@@ -208,6 +215,21 @@ static void expect_closing(uv_handle_t *handle, void *arg)
         uv_unref(handle);
 }
 
+/* TSan keeps a book of descriptors, and libuv closes its own by bare system calls, which TSan does
+ * not see: to it, whoever is given one of the numbers next races with who had it. */
+static void tell_of_closing(const uv_loop_t *uv)
+{
+#ifdef TELLS_TSAN
+    const int fds[] = {uv->backend_fd,       uv->async_io_watcher.fd, uv->async_wfd,
+                       uv->signal_pipefd[0], uv->signal_pipefd[1],    uv->inotify_fd};
+    for (size_t i = 0; i < VG_ARRAY_LEN(fds); i++)
+        if (fds[i] >= 0)
+            __sanitizer_syscall_pre_close(fds[i]);
+#else
+    (void)uv;
+#endif
+}
+
 void vg_loop_free(struct vg_loop *loop)
 {
     if (!loop)
@@ -221,6 +243,7 @@ void vg_loop_free(struct vg_loop *loop)
     uv_close((uv_handle_t *)&loop->alarm, NULL);
     uv_walk(&loop->uv, expect_closing, NULL);
     uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets handles close, ours and those closed just before */
+    tell_of_closing(&loop->uv);
     if (VG_NEVER(uv_loop_close(&loop->uv) != 0))
         return; /* leaked, because open handles point into it */
     close(loop->wake_fd);

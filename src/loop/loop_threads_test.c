@@ -2,7 +2,9 @@
  * while they sleep. */
 #include "loop_testing.h"
 
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 static void post_from_thread(unsigned index, void *arg)
@@ -216,6 +218,38 @@ static void loops_come_and_go_while_the_fake_clock_moves(void **state)
     vg_fake_clock_done(&h.clock);
 }
 
+struct heir {
+    _Atomic bool is_freed;
+};
+
+/* Relaxed: TSan must not take the flag for what orders the two. */
+static void free_loop_or_open_its_descriptors(unsigned index, void *arg)
+{
+    struct heir *h = arg;
+    struct vg_loop *loop = NULL;
+    int fds[8];
+    if (index == 0) {
+        assert_int_equal(vg_loop_new(vg_clock_system(), &loop), 0);
+        vg_loop_free(loop);
+        atomic_store_explicit(&h->is_freed, true, memory_order_relaxed);
+        return;
+    }
+    while (!atomic_load_explicit(&h->is_freed, memory_order_relaxed))
+        sched_yield();
+    for (size_t i = 0; i < VG_ARRAY_LEN(fds); i++)
+        fds[i] = eventfd(0, EFD_CLOEXEC);
+    for (size_t i = 0; i < VG_ARRAY_LEN(fds); i++)
+        close(fds[i]);
+}
+
+/* For TSan, which once took this for a race. */
+static void a_loops_descriptors_may_be_anothers_after_it(void **state)
+{
+    (void)state;
+    struct heir h = {false};
+    vg_test_threads(2, free_loop_or_open_its_descriptors, &h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +259,7 @@ int main(void)
         ON_LOOP(loops_that_post_to_each_other_lose_nothing),
         ON_LOOP(moving_the_fake_clock_wakes_a_loop_that_sleeps),
         cmocka_unit_test(a_loop_may_be_freed_once_its_mail_has_run),
+        cmocka_unit_test(a_loops_descriptors_may_be_anothers_after_it),
         cmocka_unit_test(loops_come_and_go_while_the_fake_clock_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
