@@ -68,7 +68,7 @@ static void served_step(struct served *s)
 }
 
 #define SERVED_UNTIL(s, condition)                                                                 \
-    for (unsigned left_ = 20000; !(condition); served_step(s)) {                                   \
+    for (unsigned left_ = 60000; !(condition); served_step(s)) {                                   \
         if (left_-- == 0)                                                                          \
             fail_msg("waited in vain for: %s", #condition);                                        \
     }

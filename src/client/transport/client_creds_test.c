@@ -12,6 +12,13 @@ static void put_file(const char *path, const char *text, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
+/* The clock stands: a slow server makes nothing expire. */
+static void await(struct fake_place *f, const struct answer *a)
+{
+    while (!a->is_done)
+        step(f, 0);
+}
+
 static void token_files_are_read_again(void **state)
 {
     char path[512];
@@ -25,19 +32,19 @@ static void token_files_are_read_again(void **state)
     fake_start(&f);
     struct answer a;
     ask(f.p.client, "GET", &a);
-    settle(&f, &a);
+    await(&f, &a);
     put_file(path, "two", 0600);
     ask(f.p.client, "GET", &a); /* within 50 s: the old one */
-    settle(&f, &a);
+    await(&f, &a);
     ask(f.p.client, "GET", &a); /* 401: not tried again ... */
-    settle(&f, &a);
+    await(&f, &a);
     assert_int_equal(a.err.code, VIGIL_E_UNAUTHORIZED);
     ask(f.p.client, "GET", &a); /* ... but read for the next one */
-    settle(&f, &a);
+    await(&f, &a);
     assert_int_equal(unlink(path), 0);
     vg_fake_clock_advance(&f.clock, 60 * VG_NS_PER_S);
     ask(f.p.client, "GET", &a); /* better the old one than none */
-    settle(&f, &a);
+    await(&f, &a);
     assert_true(has_header(&f.p, 0, "Authorization: Bearer one\r\n"));
     assert_true(has_header(&f.p, 1, "Authorization: Bearer one\r\n"));
     assert_true(has_header(&f.p, 3, "Authorization: Bearer two\r\n"));
@@ -99,8 +106,7 @@ static void programs_give_credentials(void **state)
         if (i == 4)
             vg_fake_clock_advance(&f.clock, 70 * VG_NS_PER_S); /* expired */
         ask(f.p.client, "GET", &a);
-        while (!a.is_done)
-            step(&f, 0);
+        await(&f, &a);
     }
     assert_true(has_header(&f.p, 0, "Authorization: Bearer t1\r\n"));
     assert_true(has_header(&f.p, 1, "Authorization: Bearer t1\r\n")); /* kept */
@@ -143,8 +149,7 @@ static void programs_that_fail_are_named(void **state)
         start_exec(&f, dir);
         struct answer a;
         ask(f.p.client, "GET", &a);
-        while (!a.is_done)
-            step(&f, 0);
+        await(&f, &a);
         assert_int_equal(a.err.code, VIGIL_E_UNAUTHORIZED);
         if (!strstr(a.err.message, v[i].words))
             fail_msg("\"%s\" does not say \"%s\"", a.err.message, v[i].words);
