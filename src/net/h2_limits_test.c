@@ -114,6 +114,13 @@ static void settings_end_the_connection(void **state)
     assert_calmed_down();
 }
 
+static void priorities_end_the_connection(void **state)
+{
+    (void)state;
+    repeat_frame(NGHTTP2_PRIORITY, 0, 1, "\0\0\0\0\x10", 5);
+    assert_calmed_down();
+}
+
 static void empty_data_ends_the_connection(void **state)
 {
     (void)state;
@@ -149,8 +156,7 @@ static void acks_that_nobody_reads_are_bounded(void **state)
 {
     (void)state;
     open_with(&(struct vg_http_limits){.resets_per_second = 1000000});
-    int small = 4096;
-    setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &(int){4096}, sizeof(int));
     for (int i = 0; i < 1000 && !c.is_eof; i++) {
         repeat_frame(NGHTTP2_PING, 0, 0, "12345678", 8);
         vg_loop_turn(w.loop, false);
@@ -468,6 +474,7 @@ int main(void)
         T(ending_many_running_watches_is_no_flood),
         T(pings_end_the_connection),
         T(settings_end_the_connection),
+        T(priorities_end_the_connection),
         T(empty_data_ends_the_connection),
         T(provoked_resets_end_the_connection),
         T(endless_heads_end_the_connection),

@@ -316,6 +316,16 @@ static void on_ping(struct vg_h2 *h, const nghttp2_frame *frame)
         spend(h);
 }
 
+/* We have said that we take no priorities, and nghttp2 tells of those that come all the same only
+ * here. */
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *arg)
+{
+    (void)session;
+    if (hd->type == NGHTTP2_PRIORITY)
+        spend(arg);
+    return 0;
+}
+
 static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
     struct vg_h2 *h = arg;
@@ -345,9 +355,6 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
         if (!(frame->hd.flags & NGHTTP2_FLAG_ACK))
             spend(h);
         return 0;
-    case NGHTTP2_PRIORITY:
-        spend(h);
-        return 0;
     default:
         return 0;
     }
@@ -368,6 +375,7 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
 
 void vg_h2_recv_callbacks(nghttp2_session_callbacks *cb)
 {
+    nghttp2_session_callbacks_set_on_begin_frame_callback(cb, on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
