@@ -69,17 +69,18 @@ static void control(const struct server *s, const char *verb)
 /* The same server and user, by way of a port of this machine. */
 static struct vigil_config *other_config(const struct server *s, uint16_t port)
 {
-    static char url[64]; /* outlives every client */
     struct vigil_config *config;
     struct vigil_error err;
+    char url[64];
     if (vigil_config_load(s->kubeconfig, NULL, &config, &err) < 0)
         give_up("%s", err.message);
     if (port == s->port)
         return config;
     snprintf(url, sizeof(url), "https://127.0.0.1:%u", port);
-    config->server = url;
-    if (!config->tls_server_name)
-        config->tls_server_name = s->host;
+    if (vg_config_copy(&config->arena, vg_slice_str(url), &config->server) < 0 ||
+        (!config->tls_server_name &&
+         vg_config_copy(&config->arena, vg_slice_str(s->host), &config->tls_server_name) < 0))
+        give_up("no memory for a configuration");
     return config;
 }
 
