@@ -321,7 +321,7 @@ static bool has_lost(const char *image, uint32_t must_have)
         signal(SIGBUS, SIG_DFL); /* cmocka would carry on with the parent's tests */
         signal(SIGSEGV, SIG_DFL);
         signal(SIGABRT, SIG_DFL);
-        alarm(30);
+        alarm(120);
         close(STDERR_FILENO);
         _exit(count_commits(image) < must_have);
     }

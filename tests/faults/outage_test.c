@@ -86,7 +86,7 @@ static int fill(struct vg_drv *d, int from, struct vg_status *ret_status)
 static void wait_until_writable(struct vg_drv *d, int i)
 {
     struct vg_status status;
-    uint64_t end = vg_clock_mono_ns(vg_clock_system()) + 30 * VG_NS_PER_S;
+    uint64_t end = vg_clock_mono_ns(vg_clock_system()) + 120 * VG_NS_PER_S;
     while (put(d, i, &status) < 0) {
         vg_drv_advance_ms(d, 1001); /* it looks again every second; its threads need real time */
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);

@@ -5,7 +5,7 @@
 /* Say what went wrong and abort: a test cannot go on without its driver. */
 _Noreturn void vg_drv_die(const char *what, int err);
 
-/* From now on a minute without vg_drv_watchdog(NULL) ends the process, naming `what`. One for the
+/* From now on minutes without vg_drv_watchdog(NULL) end the process, naming `what`. One for the
  * whole process: drivers on several threads move each other's end, never before its time. */
 void vg_drv_watchdog(const char *what);
 
