@@ -42,17 +42,17 @@ curl -sS -i --http1.1 --no-buffer --cacert certificate-authority.pem --cert clie
     --key client-key.pem "$url/api/v1/watch/pods?watch=yes" >stream 2>stream.err &
 background+=($!)
 watch=$!
-until_true 10 grep -q '"type":"ADDED".*"name":"a"' stream || fail "no ADDED of what is there"
+until_true 120 grep -q '"type":"ADDED".*"name":"a"' stream || fail "no ADDED of what is there"
 cp stream out
 grep -qi '^transfer-encoding: chunked' stream || fail "not chunked"
 grep -qi '^content-type: application/json' stream || fail "not JSON"
 post b db ''
-until_true 10 grep -q '"type":"ADDED".*"name":"b"' stream || fail "no ADDED of what is new"
+until_true 120 grep -q '"type":"ADDED".*"name":"b"' stream || fail "no ADDED of what is new"
 c -f -XPATCH -H 'Content-Type: application/merge-patch+json' -d '{"metadata":{"labels":{"x":"1"}}}' \
     "$url/api/v1/namespaces/default/pods/b"
-until_true 10 grep -q '"type":"MODIFIED".*"name":"b"' stream || fail "no MODIFIED"
+until_true 120 grep -q '"type":"MODIFIED".*"name":"b"' stream || fail "no MODIFIED"
 c -f -XDELETE "$url/api/v1/namespaces/default/pods/b?gracePeriodSeconds=0"
-until_true 10 grep -q '"type":"DELETED".*"name":"b"' stream || fail "no DELETED"
+until_true 120 grep -q '"type":"DELETED".*"name":"b"' stream || fail "no DELETED"
 kill "$watch"
 # A pod's end begins with its deletionTimestamp: that is a change of its own.
 events_are "ADDED ADDED MODIFIED MODIFIED DELETED" stream
@@ -65,7 +65,7 @@ c -f -XPOST -H 'Content-Type: application/yaml' --data-binary \
     $'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\n' "$maps"
 c -f -XPATCH -H 'Content-Type: application/merge-patch+json' -d '{"data":{"n":"1"}}' "$maps/m"
 c -f -XDELETE "$maps/m"
-c "$maps?watch=1&resourceVersion=$rv_maps&timeoutSeconds=1"
+c "$maps?watch=1&resourceVersion=$rv_maps&timeoutSeconds=3"
 events_are "ADDED MODIFIED DELETED" out
 
 echo "-- a watch from a version continues after it, and ends by timeoutSeconds"

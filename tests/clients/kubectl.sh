@@ -197,7 +197,7 @@ grep -qE '^configmap/gen-[a-z0-9]{5}$' out || fail "the name is not generated"
 k delete "$name" --wait=false
 k get "$name" -o jsonpath='{.metadata.deletionTimestamp}'
 out_has T
-"$kubectl" wait --for=delete "$name" --timeout=30s >waited 2>&1 &
+"$kubectl" wait --for=delete "$name" --timeout=120s >waited 2>&1 &
 waiting=$!
 k patch "$name" --type merge -p '{"metadata":{"finalizers":null}}'
 # It may have come too late to wait for anything.
@@ -238,7 +238,7 @@ k -n shop delete deployment,job,cronjob,cm,secret,sa --all
 echo "-- get --watch"
 "$kubectl" get cm -w -o name >watched 2>watch.err &
 background+=($!)
-until_true 20 grep -q configmap/one watched || fail "the watch does not show what is there"
+until_true 120 grep -q configmap/one watched || fail "the watch does not show what is there"
 k label cm one seen=yes
 cat >three.yaml <<'YAML'
 apiVersion: v1
@@ -246,7 +246,7 @@ kind: ConfigMap
 metadata: {name: three}
 YAML
 k create -f three.yaml
-until_true 20 grep -q configmap/three watched || fail "the watch does not show what is new"
+until_true 120 grep -q configmap/three watched || fail "the watch does not show what is new"
 [ "$(grep -c configmap/one watched)" -ge 2 ] || fail "the watch does not show what changed"
 
 echo "-- apply --server-side"

@@ -35,7 +35,7 @@ last=
 run() {
     last="$*"
     status=0
-    timeout 60 "$@" >out 2>err </dev/null || status=$?
+    timeout 120 "$@" >out 2>err </dev/null || status=$?
 }
 fail() {
     {
@@ -88,7 +88,7 @@ start_server() {
     "$vigild" --data-dir data --secure-port "$port" --controllers= "$@" >ready 2>>server.log </dev/null &
     server=$!
     last="vigild --data-dir data --secure-port $port --controllers= $*"
-    until_true 30 grep -q '^vigild ready on ' ready || fail "the server does not get ready"
+    until_true 120 grep -q '^vigild ready on ' ready || fail "the server does not get ready"
     port=$(sed -n 's|^vigild ready on https://[^ ]*:\([0-9]*\).*|\1|p' ready)
     url=https://127.0.0.1:$port
 }
@@ -128,7 +128,7 @@ talk_to() {
 }
 # sees TEXT: it prints that line sooner or later, or has.
 sees() {
-    until_true 30 grep -qxF -- "$1" seen && return 0
+    until_true 120 grep -qxF -- "$1" seen && return 0
     cp seen out
     cp seen.err err
     fail "it does not print: $1"

@@ -21,7 +21,7 @@ fi
 export KUBECONFIG=$work/kubeconfig
 
 talk_to "$hello"
-sees_line() { until_true 60 grep -qE -- "$1" seen || fail "hello_informer does not print: $1"; }
+sees_line() { until_true 120 grep -qE -- "$1" seen || fail "hello_informer does not print: $1"; }
 sees_line '^[0-9]+ pods$'
 "$longhaul" "$KUBECONFIG" "${control[@]}" >haul.log 2>&1 || {
     tail -n 60 haul.log >&2

@@ -68,10 +68,10 @@ echo "-- get --watch"
 "$kubectl" get -n show configmaps --watch >watched 2>err </dev/null &
 background+=($!)
 last="kubectl get configmaps --watch"
-until_true 30 grep -q '^cm ' watched || fail "the watch does not begin"
+until_true 120 grep -q '^cm ' watched || fail "the watch does not begin"
 k create -n show configmap late --from-literal=a=b
-until_true 30 grep -Eq '^late +1 ' watched || fail "the watch does not show what is new"
+until_true 120 grep -Eq '^late +1 ' watched || fail "the watch does not show what is new"
 k patch -n show configmap late --type merge -p '{"data":{"c":"d"}}'
-until_true 30 grep -Eq '^late +2 ' watched || fail "the watch does not show what is changed"
+until_true 120 grep -Eq '^late +2 ' watched || fail "the watch does not show what is changed"
 [ "$(grep -c '^NAME ' watched)" = 1 ] || fail "the watch has more than one head"
 stop_server

@@ -51,7 +51,7 @@ step() {
     # Jobs of the tour end with it.
     mapfile -t background < <(jobs -p)
     [ "$status" -eq 0 ] || fail "the tour stops here"
-    [ -z "$2" ] || until_true 30 shown "$2" || fail "the tour shows: $2"
+    [ -z "$2" ] || until_true 120 shown "$2" || fail "the tour shows: $2"
 }
 
 command='' expected=''

@@ -155,7 +155,7 @@ def test_tls_handshake_timeout(case):
 
 
 def test_header_timeout(case):
-    s = case.start("--header-timeout=300ms")
+    s = case.start("--header-timeout=2s")  # longer than a busy machine takes to send the first bytes
     c = secure(s, plug(s))
     c.sendall(b"GET /version HTTP/1.1\r\nHost: loc")
     equal(status(c), 408, "status of a head that does not end")
@@ -175,11 +175,12 @@ def test_request_timeout_of_a_body(case):
             pass
     has(answer.decode(), "HTTP/1.1 408")
     works(s)
-    wait_for("others to write", lambda: s.ask(MAPS, "POST", body={"metadata": {"name": "a"}}).status == 201)
+    # A second is little for a busy machine, and who was told 504 may have written all the same.
+    wait_for("others to write", lambda: s.ask(MAPS, "POST", body={"metadata": {"name": "a"}}).status in (201, 409))
 
 
 def test_idle_timeout(case):
-    s = case.start("--idle-timeout=300ms")
+    s = case.start("--idle-timeout=2s")  # longer than a busy machine takes from the handshake to the request
     watch = secure(s, plug(s))
     get(watch, MAPS + "?watch=1")
     equal(status(watch), 200, "status of the watch")
@@ -189,7 +190,11 @@ def test_idle_timeout(case):
     while idle.recv(4096):  # to its end
         pass
     equal(s.ask(MAPS, "POST", body={"metadata": {"name": "a"}}).status, 201, "status of the write")
-    has(watch.recv(65536).decode(), '"ADDED"')  # a watch is not idle
+    told = b""
+    while b'"ADDED"' not in told:  # a watch is not idle
+        piece = watch.recv(65536)
+        check(piece, f"the watch was closed after {told!r}")
+        told += piece
 
 
 def fill(s, n, size):
@@ -206,13 +211,14 @@ def test_stall_timeout(case):
 
 
 def test_a_slow_reader_is_not_a_stalled_one(case):
-    # A socket with much room is writable again only when a third of it is free, long after the time.
+    # A socket is writable again only when a third of its room is free: on loopback that is most of a MB, for which this
+    # reader needs five seconds.
     s = case.start("--stall-timeout=3s", "--storage=mem")
     fill(s, 9, 900000)
     c = secure(s, plug(s, receive_buffer=65536))
     get(c, MAPS, "Connection: close")
     taken, begun = 0, time.monotonic()
-    while piece := c.recv(16384):
+    while piece := c.recv(8192):
         taken += len(piece)
         if time.monotonic() - begun < 8:
             time.sleep(0.05)
@@ -238,7 +244,7 @@ def test_min_response_rate(case):
             pass
     except OSError:
         pass
-    wait_for("the slow reader to be cut", lambda: metric(s, "vigil_http_timeouts_total") == 1)
+    wait_for("the slow reader to be cut", lambda: metric(s, "vigil_http_timeouts_total") >= 1)
 
 
 def test_max_unsent_bytes(case):

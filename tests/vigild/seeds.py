@@ -348,10 +348,10 @@ def row_28_too_old_is_410(p):
             w = other.watch(f"resourceVersion={first}&timeoutSeconds=1")
             event = w.next()
             w.close()
-            if event["type"] == "ERROR":
+            if event and event["type"] == "ERROR":
                 break
             time.sleep(0.5)
-        assert event["type"] == "ERROR" and event["object"]["code"] == 410, event
+        assert event and event["type"] == "ERROR" and event["object"]["code"] == 410, event
         assert event["object"]["reason"] == "Expired"
         assert event["object"]["message"].startswith(f"too old resource version: {first} (")
         # Who lists anew goes on from there and has lost nothing.
@@ -495,10 +495,13 @@ def row_39_bookmarks(p):
     assert event["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
     assert event["object"]["kind"] == "ConfigMap"
     # A quiet watch with a deadline gets a bookmark before its end, past the traffic of others.
+    begun = time.monotonic()
     quiet = p.watch("allowWatchBookmarks=true&timeoutSeconds=4&labelSelector=never&resourceVersion=%d" % rv(event["object"]))
     last = 0
     for i in range(20):
-        last = rv(p.create(f"o{i}"))
+        made = rv(p.create(f"o{i}"))
+        if time.monotonic() - begun < 1:  # on a busy machine the rest may come after the bookmark
+            last = made
     marks = []
     while (e := quiet.next()) is not None:
         marks.append(e)

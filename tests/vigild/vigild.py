@@ -137,18 +137,34 @@ def ask_on(connection, path, method="GET", body=None, headers=None):
 
 
 class Etcd:
-    """One member, killed with the test."""
+    """One member, killed with the test. Another process may take a port between our look and etcd's: then another
+    one is tried."""
 
     def __init__(self, binary, folder):
+        for attempt in range(5):
+            self.start(binary, f"{folder}-{attempt}")
+            wait_for("etcd to listen, or to give up", lambda: self.has_ended() or self.listens())
+            if not self.has_ended():
+                return
+        raise Failed(f"etcd does not start, see {folder}")
+
+    def start(self, binary, folder):
         os.makedirs(folder)
-        client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
-        self.url = client
+        self.port, peer_port = free_ports(2)
+        self.url, peer = (f"http://127.0.0.1:{p}" for p in (self.port, peer_port))
         with open(os.path.join(folder, "log"), "wb") as log:
             self.process = subprocess.Popen(
-                [binary, "--data-dir", os.path.join(folder, "data"), "--listen-client-urls", client,
-                 "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                [binary, "--data-dir", os.path.join(folder, "data"), "--listen-client-urls", self.url,
+                 "--advertise-client-urls", self.url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                  "--initial-cluster", f"default={peer}", "--unsafe-no-fsync", "--log-level", "error"],
                 stdout=log, stderr=log)
+
+    def has_ended(self):
+        return self.process.poll() is not None
+
+    def listens(self):
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self):
         self.process.kill()
@@ -182,7 +198,7 @@ class Case:
         if etcd_binary():
             if data not in self.etcds:
                 self.etcds[data] = Etcd(etcd_binary(), self.path(data + "-etcd"))
-            flags = ("--etcd-servers", self.etcds[data].url, *flags)
+            flags = ("--etcd-servers", self.etcds[data].url, f"--etcd-connect-timeout={LIMIT_S}s", *flags)
         server = Vigild(self.binary, self.path(data), *flags, **kw)
         self.servers.append(server)
         return server
@@ -234,10 +250,19 @@ def kubeconfig_data(text, key):
     raise Failed(f"the kubeconfig has no {key}")
 
 
-def free_port():
-    with socket.socket() as s:
+def free_ports(n):
+    """Different ones: all are taken before the first is given back."""
+    taken = [socket.socket() for _ in range(n)]
+    for s in taken:
         s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    ports = [s.getsockname()[1] for s in taken]
+    for s in taken:
+        s.close()
+    return ports
+
+
+def free_port():
+    return free_ports(1)[0]
 
 
 def main(module):
