@@ -228,7 +228,7 @@ static void sent(struct vg_codec *c, size_t n, bool is_blocked)
     if (is_answering && (is_blocked || x->pace.since_ns)) {
         uint64_t now = vg_conn_now(c->conn);
         vg_pace_moved(&x->pace, n, now);
-        if (x->pace.since_ns == 0)
+        if (x->pace.since_ns == 0 || n > 0)
             h->held = vg_conn_held(c->conn);
         vg_pace_wait(&x->pace, now);
         if (c->conn->out.n == 0)

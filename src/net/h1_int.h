@@ -40,7 +40,7 @@ struct vg_h1 {
     uint64_t arrived;     /* bytes of this head, then of this body */
     const char *refuse_why;
     int refuse_status; /* set by a callback that stops the parser */
-    uint32_t held;     /* by the socket, when the answer began to wait or was looked at */
+    uint32_t held;     /* by the socket after the last send or look, while the answer waits */
     struct vg_h1_lines lines;
     uint8_t state;      /* enum vg_h1_state */
     uint8_t preface;    /* how much of HTTP/2's came; NOT_H2: it is not one */

@@ -194,7 +194,7 @@ static void sent(struct vg_codec *c, size_t n, bool is_blocked)
         vg_pace_stop(&h->pace);
     } else if (is_blocked) {
         uint64_t now = vg_conn_now(c->conn);
-        if (h->pace.since_ns == 0)
+        if (h->pace.since_ns == 0 || n > 0)
             h->held = vg_conn_held(c->conn);
         vg_pace_wait(&h->pace, now);
         vg_pace_moved(&h->pace, n, now);

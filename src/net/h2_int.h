@@ -73,7 +73,7 @@ struct vg_h2 {
     struct vg_h2_stream *sending; /* from read callback to send callback */
     uint64_t n_sent;              /* bytes that left the connection */
     struct vg_pace pace;          /* of the connection's output */
-    uint32_t held;                /* by the socket, when it began to wait or was looked at */
+    uint32_t held;                /* by the socket after the last send or look, while it waits */
     uint64_t head_since_ns;       /* preface or head incomplete since; 0: none is */
     uint64_t idle_since_ns;       /* no streams since; 0: there are */
     uint64_t notice_ns;           /* shutdown notice sent; 0: not, or the last GOAWAY too */
