@@ -7,7 +7,7 @@ import socket
 import ssl
 import tempfile
 
-from vigild import LIMIT_S, Vigild
+from vigild import LIMIT_S, Vigild, equal
 
 
 class Server:
@@ -32,7 +32,8 @@ class Server:
         self.process.kill()
 
     def close(self):
-        self.process.end(signal.SIGTERM)
+        equal(self.process.end(signal.SIGTERM), 0, f"exit status of vigild, which said {self.tail()}")
+        self.process.check_faults()
 
 
 class Gone(Exception):

@@ -42,6 +42,11 @@ def has(text, piece):
         raise Failed(f"{text!r} does not have {piece!r}")
 
 
+def check_faults(text):
+    for word in ("Sanitizer", "runtime error:", "Assertion"):
+        check(word not in text, text)
+
+
 def wait_for(what, fn):
     end = time.monotonic() + LIMIT_S
     while True:
@@ -88,6 +93,10 @@ class Vigild:
     def stderr(self):
         self.err.seek(0)
         return self.err.read().decode()
+
+    def check_faults(self):
+        """No sanitizer has anything to say."""
+        check_faults(self.stderr())
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -205,16 +214,17 @@ class Case:
 
     def run(self, *args):
         """vigild with these arguments, to its end."""
-        return subprocess.run([self.binary, *args], capture_output=True, text=True, timeout=LIMIT_S,
-                              cwd=self.dir, check=False)
+        r = subprocess.run([self.binary, *args], capture_output=True, text=True, timeout=LIMIT_S,
+                           cwd=self.dir, check=False)
+        check_faults(r.stderr)
+        return r
 
     def finish(self):
         """Every server ends when it is told to, and no sanitizer has anything to say."""
         for server in self.servers:
             if server.process.poll() is None:
                 equal(server.end(), 0, "exit status")
-            for word in ("Sanitizer", "runtime error:", "Assertion"):
-                check(word not in server.stderr(), server.stderr())
+            server.check_faults()
 
     def done(self):
         for server in self.servers:
