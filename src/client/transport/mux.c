@@ -264,11 +264,6 @@ void vg_mux_unpause(struct vg_mux *m, CURL *easy)
     leave(m);
 }
 
-bool vg_mux_is_inside(const struct vg_mux *m)
-{
-    return m->depth > 0;
-}
-
 void vg_mux_defer(struct vg_mux *m, struct vg_mux_job *job)
 {
     if (job->link.next && !vg_list_is_empty(&job->link))

@@ -29,7 +29,6 @@ void vg_mux_free(struct vg_mux *m);
 int vg_mux_add(struct vg_mux *m, CURL *easy);
 void vg_mux_remove(struct vg_mux *m, CURL *easy);
 void vg_mux_unpause(struct vg_mux *m, CURL *easy);
-bool vg_mux_is_inside(const struct vg_mux *m); /* a callback of libcurl runs */
 /* At once when libcurl is not running. A job that waits already is done once; its run may have
  * changed meanwhile. Zeroed before its first use. */
 void vg_mux_defer(struct vg_mux *m, struct vg_mux_job *job);

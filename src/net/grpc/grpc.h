@@ -201,7 +201,6 @@ void vg_grpc_pool_renew_token(struct vg_grpc_pool *pool);
 /* This endpoint (counted from 1) answers but does not serve: prefer others for avoid_ms. The pool
  * does so by itself for UNAVAILABLE and DEADLINE_EXCEEDED. */
 void vg_grpc_pool_avoid(struct vg_grpc_pool *pool, int endpoint, uint64_t avoid_ms);
-size_t vg_grpc_pool_n_endpoints(const struct vg_grpc_pool *pool);
 const char *vg_grpc_pool_endpoint(const struct vg_grpc_pool *pool, int endpoint); /* as given */
 int vg_grpc_pool_current(const struct vg_grpc_pool *pool); /* 0: none is ready */
 bool vg_grpc_pool_is_ready(const struct vg_grpc_pool *pool, int endpoint);

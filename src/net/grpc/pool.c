@@ -89,11 +89,6 @@ void vg_grpc_pool_avoid(struct vg_grpc_pool *pool, int endpoint, uint64_t avoid_
         ch->avoid_ns = VG_MAX(ch->avoid_ns, vg_grpc_pool_now(pool) + avoid_ms * VG_NS_PER_MS);
 }
 
-size_t vg_grpc_pool_n_endpoints(const struct vg_grpc_pool *pool)
-{
-    return pool->n_channels;
-}
-
 const char *vg_grpc_pool_endpoint(const struct vg_grpc_pool *pool, int endpoint)
 {
     const struct vg_grpc_channel *ch = channel_of(pool, endpoint);

@@ -82,11 +82,6 @@ enum vg_grpc_fate vg_grpc_session_drop(struct vg_grpc_call *c)
     return fate;
 }
 
-struct vg_grpc_session *vg_grpc_session_of(const struct vg_grpc_call *c)
-{
-    return c->stream->session;
-}
-
 /* nghttp2 has returned: those who have ended are told. */
 static void settle(struct vg_grpc_session *s)
 {

@@ -91,6 +91,5 @@ VG_CHECK int vg_grpc_session_start(struct vg_grpc_session *s, struct vg_grpc_cal
                                    const struct vg_grpc_field *token, uint64_t left_ns);
 /* Take it off again, resetting the stream; what the server can have seen of it. */
 enum vg_grpc_fate vg_grpc_session_drop(struct vg_grpc_call *c);
-struct vg_grpc_session *vg_grpc_session_of(const struct vg_grpc_call *c); /* stream is set */
 
 #endif

@@ -124,12 +124,6 @@ int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *op
     return r;
 }
 
-int vg_respond_head(struct vg_api_call *call, int code, const char *content_type, uint64_t length)
-{
-    struct vg_head_opts opts = {.code = code, .content_type = content_type, .length = length};
-    return vg_respond_head_opts(call, &opts);
-}
-
 void vg_call_warn(struct vg_api_call *call, const char *fmt, ...)
 {
     if (!call->ask->warnings)

@@ -20,10 +20,6 @@ void vg_respond_json(struct vg_api_call *call, int code, struct vg_buf *take_jso
 void vg_respond_bytes(struct vg_api_call *call, int code, const char *content_type,
                       struct vg_buf *take_body);
 
-/* Streams (lists, watches): the head with all common fields; then vg_http_write and vg_http_end.
- * 0, or negative: the exchange is gone. */
-VG_CHECK int vg_respond_head(struct vg_api_call *call, int code, const char *content_type,
-                             uint64_t length);
 void vg_call_warn(struct vg_api_call *call, const char *fmt, ...) VG_PRINTF(2, 3);
 
 #endif

@@ -52,11 +52,6 @@ static const struct vg_option_row rows[] = {
 };
 static const struct vg_option_table options = {rows, VG_ARRAY_LEN(rows), 28};
 
-const char *vg_copy_command_name(enum vg_copy_command command)
-{
-    return commands[command].name;
-}
-
 /* ---- help ---- */
 
 void vg_copy_help(FILE *to)

@@ -1,4 +1,4 @@
-/* copy_args.h - the command line of vigil-copy. */
+/* copy_args.h - the command line of vigil-copy. Thread: main. */
 #ifndef VG_COPY_COPY_ARGS_H
 #define VG_COPY_COPY_ARGS_H
 
@@ -22,7 +22,6 @@ struct vg_copy_args {
  * sentence. */
 VG_CHECK int vg_copy_args_parse(int argc, char **argv, struct vg_copy_args *ret,
                                 struct vg_status *reterr_status);
-const char *vg_copy_command_name(enum vg_copy_command command);
 void vg_copy_help(FILE *to);
 
 #endif
