@@ -1,5 +1,5 @@
 /* settings.h - the command line of benches that fill a struct settings: the options that all of
- * them have, and texts of their own. What is wrong ends the process. */
+ * them have, and texts of their own. What is wrong ends the process. Thread: main. */
 #ifndef BENCH_CACHER_SETTINGS_H
 #define BENCH_CACHER_SETTINGS_H
 

@@ -1,5 +1,5 @@
 /* rows.h - the measurements: followers of a vigild that has so many pods, ours and client-go's in
- * turn, each a process of its own, from nothing. */
+ * turn, each a process of its own, from nothing. Thread: main. */
 #ifndef BENCH_CLIENT_ROWS_H
 #define BENCH_CLIENT_ROWS_H
 

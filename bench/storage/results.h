@@ -1,4 +1,4 @@
-/* results.h - what a run found out, how it is gathered and how it is shown. */
+/* results.h - what a run found out, how it is gathered and how it is shown. Thread: main. */
 #ifndef BENCH_STORAGE_RESULTS_H
 #define BENCH_STORAGE_RESULTS_H
 

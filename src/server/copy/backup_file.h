@@ -1,13 +1,14 @@
 /* backup_file.h - a backup: every key of one revision in one file, the same for every engine.
  *
  *   head     64 bytes: "vigil-bk", format, revision, time, number of keys, checksum
- *   records  each: u32 length, then a record as storage encodes it, with its own checksum; in key
- * order end      u32 0, then u64 number of keys, a digest (SHA-256) of keys and values, checksum
+ *   records  each: u32 length, then a record as storage encodes it, with its own checksum; in
+ *            key order
+ *   end      u32 0, then u64 number of keys, a digest (SHA-256) of keys and values, checksum
  *
  * Integers are little endian. A file without its end is no backup. What is written gets its name
  * when it is whole and on the disk, readable by its owner alone; a name that exists is never
  * replaced. Invariants, checked by the reader: keys grow, records are puts, the number and the
- * digest agree. */
+ * digest agree. Thread: one owner of each file. */
 #ifndef VG_COPY_BACKUP_FILE_H
 #define VG_COPY_BACKUP_FILE_H
 

@@ -1,5 +1,5 @@
 /* cluster.h - what an etcd cluster needs as the target of a copy: a mark while it is not whole, and
- * revisions above the source's. */
+ * revisions above the source's. Thread: main. */
 #ifndef VG_COPY_CLUSTER_H
 #define VG_COPY_CLUSTER_H
 

@@ -5,12 +5,14 @@
  *
  *   C1 What is read is of one revision, however long it takes and whoever writes meanwhile.
  *   C2 A target in use is refused; a directory gets its name when the copy in it is whole and
- * compared. C3 A copy into etcd that was interrupted goes on when it is run again: what is there
- * already is compared and left, what does not belong there goes. Until it is whole the key
- * VG_COPY_MARK lies beside the objects, and vigild does not start. C4 The target's revisions begin
- * above the source's, and everything below counts as compacted: a client that comes with a
- * resourceVersion of the source is told to list anew (410). C5 Times to live go on: what had an
- * hour left has it at the target. */
+ *      compared.
+ *   C3 A copy into etcd that was interrupted goes on when it is run again: what is there already
+ *      is compared and left, what does not belong there goes. Until it is whole the key
+ *      VG_COPY_MARK lies beside the objects, and vigild does not start.
+ *   C4 The target's revisions begin above the source's, and everything below counts as compacted:
+ *      a client that comes with a resourceVersion of the source is told to list anew (410).
+ *   C5 Times to live go on: what had an hour left has it at the target.
+ * Thread: main. */
 #ifndef VG_COPY_COPY_H
 #define VG_COPY_COPY_H
 

@@ -1,5 +1,6 @@
 /* digest.h - one number for many records: SHA-256 over their keys and values in order. Two stores
- * with the same digest hold the same objects; revisions are no part of it. */
+ * with the same digest hold the same objects; revisions are no part of it.
+ * Thread: one owner of each digest. */
 #ifndef VG_COPY_DIGEST_H
 #define VG_COPY_DIGEST_H
 

@@ -1,4 +1,5 @@
-/* place.h - where objects are: a data directory of vigild, or the servers of an etcd cluster. */
+/* place.h - where objects are: a data directory of vigild, or the servers of an etcd cluster.
+ * Thread: main, which turns the loop. */
 #ifndef VG_COPY_PLACE_H
 #define VG_COPY_PLACE_H
 

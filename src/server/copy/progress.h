@@ -1,4 +1,5 @@
-/* progress.h - how far it is, on one line of a terminal; nothing where there is none. */
+/* progress.h - how far it is, on one line of a terminal; nothing where there is none.
+ * Thread: main. */
 #ifndef VG_COPY_PROGRESS_H
 #define VG_COPY_PROGRESS_H
 

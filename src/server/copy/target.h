@@ -1,4 +1,4 @@
-/* target.h - where a copy goes: a file, a new directory, or an etcd cluster. */
+/* target.h - where a copy goes: a file, a new directory, or an etcd cluster. Thread: main. */
 #ifndef VG_COPY_TARGET_H
 #define VG_COPY_TARGET_H
 

@@ -1,5 +1,5 @@
 /* walk_all.h - everything that a place or a backup holds, of one revision and in key order; and two
- * of these side by side. */
+ * of these side by side. Thread: main. */
 #ifndef VG_COPY_WALK_ALL_H
 #define VG_COPY_WALK_ALL_H
 

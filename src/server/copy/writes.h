@@ -1,4 +1,5 @@
-/* writes.h - many changes of a store at once: they are collected, sent together and waited for. */
+/* writes.h - many changes of a store at once: they are collected, sent together and waited for.
+ * Thread: main, which turns the loop that answers come to. */
 #ifndef VG_COPY_WRITES_H
 #define VG_COPY_WRITES_H
 

@@ -1,4 +1,5 @@
-/* advertise.h - the address that the endpoints of the service "kubernetes" name. */
+/* advertise.h - the address that the endpoints of the service "kubernetes" name.
+ * Thread: main, before the loops run. */
 #ifndef VG_MAIN_ADVERTISE_H
 #define VG_MAIN_ADVERTISE_H
 

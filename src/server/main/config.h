@@ -1,7 +1,7 @@
 /* config.h - what vigild can be told, on the command line or in a file.
  * One table (config.c) has a row for each flag; parsing, defaults, --help and the file all come
  * from it. Names are kube-apiserver's where the meaning is the same. Everything is checked before
- * anything is opened. */
+ * anything is opened. Thread: main; what was read does not change afterwards. */
 #ifndef VG_MAIN_CONFIG_H
 #define VG_MAIN_CONFIG_H
 

@@ -1,4 +1,4 @@
-/* config_int.h - a row of the table of flags, and how its values are read. */
+/* config_int.h - a row of the table of flags, and how its values are read. Thread: main. */
 #ifndef VG_MAIN_CONFIG_INT_H
 #define VG_MAIN_CONFIG_INT_H
 

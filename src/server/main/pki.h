@@ -6,7 +6,7 @@
  *     sa.key                      signs tokens of service accounts (daemon_issuer.c)
  * Keys are EC P-256. What is missing, damaged, does not fit its key or its authority, lacks a name,
  * or ends within 30 days is made anew; what is good stays. The authority is renewed with its old
- * key, so that certificates it signed stay good. */
+ * key, so that certificates it signed stay good. Thread: main. */
 #ifndef VG_MAIN_PKI_H
 #define VG_MAIN_PKI_H
 

@@ -1,4 +1,4 @@
-/* system_objects.h - the namespaces that every cluster has. */
+/* system_objects.h - the namespaces that every cluster has. Thread: main, which turns the loop. */
 #ifndef VG_MAIN_SYSTEM_OBJECTS_H
 #define VG_MAIN_SYSTEM_OBJECTS_H
 

@@ -1,6 +1,6 @@
 /* cmd.h - the commands, one function each.
  * Each opens what it needs, does its work, prints the answer and closes again. 0, or an error with
- * a sentence for the user; main.c turns it into an exit status. */
+ * a sentence for the user; main.c turns it into an exit status. Thread: main. */
 #ifndef VG_TOOL_CMD_H
 #define VG_TOOL_CMD_H
 

@@ -1,4 +1,4 @@
-/* demo.h - what the steps of the demo share. */
+/* demo.h - what the steps of the demo share. Thread: main. */
 #ifndef VG_TOOL_DEMO_H
 #define VG_TOOL_DEMO_H
 

@@ -1,6 +1,6 @@
 /* demo_load.h - many writes at once: the load of the demo and of the process that it kills.
  * Objects look like small Kubernetes pods; key and value follow from a number, so that whoever
- * reads them back knows what must be there. */
+ * reads them back knows what must be there. Thread: main. */
 #ifndef VG_TOOL_DEMO_LOAD_H
 #define VG_TOOL_DEMO_LOAD_H
 

@@ -1,5 +1,5 @@
 /* option_rows.h - a program's options as a table: reading them, "this command does not take that
- * option", and their part of the help all come from it. */
+ * option", and their part of the help all come from it. Thread: main. */
 #ifndef VG_TOOL_OPTION_ROWS_H
 #define VG_TOOL_OPTION_ROWS_H
 

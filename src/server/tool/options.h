@@ -1,5 +1,6 @@
 /* options.h - the command line of vigil-store: what can be said, and whether it makes sense.
- * Everything is checked before a store is opened, so that a slip of the finger changes nothing. */
+ * Everything is checked before a store is opened, so that a slip of the finger changes nothing.
+ * Thread: main. */
 #ifndef VG_TOOL_OPTIONS_H
 #define VG_TOOL_OPTIONS_H
 

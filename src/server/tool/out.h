@@ -1,6 +1,6 @@
 /* out.h - answers on standard output, as text or as JSON.
  * Whatever a store holds is made safe on its way (safe_text.h). Errors stick: the call that writes
- * out (flush, end) tells the first one. */
+ * out (flush, end) tells the first one. Thread: one owner of each output. */
 #ifndef VG_TOOL_OUT_H
 #define VG_TOOL_OUT_H
 

@@ -1,6 +1,6 @@
 /* safe_text.h - bytes from a store as text that cannot hurt a terminal or break a line.
  * Unsafe are: control characters (C0, DEL, C1), the characters that reverse or hide text on a
- * screen, and whatever is not UTF-8. */
+ * screen, and whatever is not UTF-8. Thread: any. */
 #ifndef VG_TOOL_SAFE_TEXT_H
 #define VG_TOOL_SAFE_TEXT_H
 
