@@ -1,3 +1,4 @@
+/* alloc_test.c - what allocations promise, and the faults that other tests ask for. */
 #include "test_support.h"
 
 #include <string.h>

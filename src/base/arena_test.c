@@ -1,3 +1,4 @@
+/* arena_test.c - alignment, growth, reset and the cap of an arena. */
 #include "test_support.h"
 
 #include <string.h>

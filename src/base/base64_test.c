@@ -1,3 +1,4 @@
+/* base64_test.c - texts both ways, and what is no base64. */
 #include "test_support.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* buf_test.c - appending, consuming, the cap, and failing memory of a buffer. */
 #include "test_support.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* clock_test.c - the fake clock that tests turn by hand, and the system's. */
 #include "test_support.h"
 
 #include <errno.h>

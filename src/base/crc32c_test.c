@@ -1,3 +1,4 @@
+/* crc32c_test.c - known sums, and that the fast way and the slow one agree. */
 #include "test_support.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* err_test.c - every code has its text, status and reason. */
 #include "test_support.h"
 
 #include <errno.h>

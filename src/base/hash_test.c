@@ -1,3 +1,4 @@
+/* hash_test.c - it is SipHash-1-3, and its key matters. */
 #include "test_support.h"
 
 #include "hash.h"

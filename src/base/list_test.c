@@ -1,3 +1,4 @@
+/* list_test.c - both ends of the intrusive list, and removing while walking. */
 #include "test_support.h"
 
 #include "list.h"

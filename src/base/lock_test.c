@@ -1,3 +1,4 @@
+/* lock_test.c - mutexes know their owner, their order is checked, and waits end at their time. */
 #include "test_support.h"
 
 #include "clock.h"

@@ -1,3 +1,4 @@
+/* log_test.c - what a line looks like, that values cannot forge one, and switching by component. */
 #include "test_support.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* map_test.c - the hash map against a model, and with failing memory. */
 #include "test_support.h"
 
 #include <errno.h>

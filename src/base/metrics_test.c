@@ -1,3 +1,4 @@
+/* metrics_test.c - series, caps, overflow, and the text of a scrape. */
 #include "test_support.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* rng_test.c - known numbers, bounds, and the kernel's bytes. */
 #include "test_support.h"
 
 #include <string.h>

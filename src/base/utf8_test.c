@@ -1,3 +1,4 @@
+/* utf8_test.c - what is UTF-8 and what is not. */
 #include "test_support.h"
 
 #include "utf8.h"

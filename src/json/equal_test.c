@@ -1,3 +1,4 @@
+/* equal_test.c - values that are equal, and those that only look so. */
 #include "test_support.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* merge_test.c - merge patches: RFC 7386's examples, random ones, differences. */
 #include "test_support.h"
 
 #include <errno.h>

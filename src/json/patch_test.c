@@ -1,3 +1,4 @@
+/* patch_test.c - JSON Patch: RFC 6902's examples, and kube-apiserver's liberties. */
 #include "test_support.h"
 
 #include <errno.h>

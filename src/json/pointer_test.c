@@ -1,3 +1,4 @@
+/* pointer_test.c - JSON pointers: RFC 6901's examples, escapes, and words for a miss. */
 #include "test_support.h"
 
 #include <errno.h>

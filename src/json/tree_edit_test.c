@@ -1,3 +1,4 @@
+/* tree_edit_test.c - trees are counted, measured and copied. */
 #include "test_support.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* field_selector_test.c - field selectors: parsing, matching, words for what is wrong. */
 #include "test_support.h"
 
 #include <errno.h>

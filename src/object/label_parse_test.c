@@ -1,3 +1,4 @@
+/* label_parse_test.c - selectors' texts: their canonical form, mistakes, limits. */
 #include "test_support.h"
 
 #include <errno.h>

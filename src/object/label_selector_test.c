@@ -1,3 +1,4 @@
+/* label_selector_test.c - which labels a selector matches. */
 #include "test_support.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* labels_test.c - finding in a sorted set of labels. */
 #include "test_support.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* quote_test.c - values are quoted as Go quotes them. */
 #include "test_support.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* validate_name_test.c - which names, keys and values are valid, and why others are not. */
 #include "test_support.h"
 
 #include <stdio.h>

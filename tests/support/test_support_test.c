@@ -1,3 +1,4 @@
+/* test_support_test.c - the helpers that the other tests trust. */
 #include "test_support.h"
 
 #include <fcntl.h>

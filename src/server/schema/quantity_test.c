@@ -1,3 +1,4 @@
+/* quantity_test.c - quantities: parsing, canonical form, comparison, arithmetic. */
 #include "test_support.h"
 
 #include <errno.h>
