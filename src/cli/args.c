@@ -31,14 +31,14 @@ static const struct flag {
     {"field-selector", 0, OBJECTS, offsetof(struct vg_args, fields), 0, false},
     {"output", 'o', OBJECTS, offsetof(struct vg_args, output_name), 0, false},
     {"watch", 'w', VG_CMD_EVENTS | VG_CMD_GET, 0, offsetof(struct vg_args, follow), false},
-    {"kubeconfig", 0, EVERY, offsetof(struct vg_args, kubeconfig), 0, false},
-    {"context", 0, EVERY, offsetof(struct vg_args, context), 0, false},
-    {"server", 's', EVERY, offsetof(struct vg_args, server), 0, false},
-    {"token", 0, EVERY, offsetof(struct vg_args, token), 0, true},
-    {"certificate-authority", 0, EVERY, offsetof(struct vg_args, ca), 0, true},
-    {"client-certificate", 0, EVERY, offsetof(struct vg_args, cert), 0, true},
-    {"client-key", 0, EVERY, offsetof(struct vg_args, key), 0, true},
-    {"insecure-skip-tls-verify", 0, EVERY, 0, offsetof(struct vg_args, is_insecure), true},
+    {"kubeconfig", 0, EVERY, offsetof(struct vg_args, place.kubeconfig), 0, false},
+    {"context", 0, EVERY, offsetof(struct vg_args, place.context), 0, false},
+    {"server", 's', EVERY, offsetof(struct vg_args, place.server), 0, false},
+    {"token", 0, EVERY, offsetof(struct vg_args, place.token), 0, true},
+    {"certificate-authority", 0, EVERY, offsetof(struct vg_args, place.ca), 0, true},
+    {"client-certificate", 0, EVERY, offsetof(struct vg_args, place.cert), 0, true},
+    {"client-key", 0, EVERY, offsetof(struct vg_args, place.key), 0, true},
+    {"insecure-skip-tls-verify", 0, EVERY, 0, offsetof(struct vg_args, place.is_insecure), true},
 };
 
 struct parser {
@@ -135,14 +135,14 @@ static bool check_flags(struct parser *p)
             continue;
         if (!(flags[i].commands & p->args->command))
             return wrong(p, "%s has no flag --%s", p->args->command_name, flags[i].name);
-        if (flags[i].needs_server && !p->args->server)
+        if (flags[i].needs_server && !p->args->place.server)
             return wrong(p, "--%s goes with --server; a kubeconfig has its own", flags[i].name);
     }
-    if (p->args->server && (p->args->kubeconfig || p->args->context))
+    if (p->args->place.server && (p->args->place.kubeconfig || p->args->place.context))
         return wrong(p, "--server stands in place of a kubeconfig: leave out one of them");
     if (p->args->ns && p->args->all_namespaces)
         return wrong(p, "-n names one namespace and -A means all: leave out one of them");
-    if (!p->args->cert != !p->args->key)
+    if (!p->args->place.cert != !p->args->place.key)
         return wrong(p, "--client-certificate and --client-key go together");
     return true;
 }

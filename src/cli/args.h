@@ -1,10 +1,11 @@
-/* args.h - what the command line asks for. Texts are borrowed from argv. */
+/* args.h - what the command line asks for. Texts are borrowed from argv. Thread: any. */
 #ifndef VG_CLI_ARGS_H
 #define VG_CLI_ARGS_H
 
 #include <stdbool.h>
 
 #include "base/macros.h"
+#include "place.h"
 
 enum vg_command {
     VG_CMD_GET = 1u << 0,
@@ -25,9 +26,8 @@ struct vg_args {
     const char *command_name;
     const char *kind, *name; /* NULL: not given; for help, kind is a command or NULL */
     const char *ns, *labels, *fields;
-    const char *kubeconfig, *context;
-    const char *server, *token, *ca, *cert, *key; /* all but server need server */
-    bool is_insecure, all_namespaces, follow;
+    struct vg_cli_place place;
+    bool all_namespaces, follow;
     const char *output_name;
     enum vg_output output;
 };

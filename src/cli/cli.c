@@ -164,7 +164,7 @@ static const char *advice(const struct vg_cli *cli, int code)
     case VIGIL_E_TIMEOUT:
         return "--server URL, --kubeconfig FILE or --context NAME choose another server.";
     case VIGIL_E_UNAUTHORIZED:
-        return cli->args.server
+        return cli->args.place.server
                    ? "Say who you are with --token, or --client-certificate and --client-key."
                    : "Check the user of this context in the kubeconfig, or choose another with "
                      "--context.";

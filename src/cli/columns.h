@@ -1,5 +1,5 @@
 /* columns.h - which columns a kind has, and an object as a row of them. For servers that make no
- * tables themselves (server_table.h), and for watches, which have objects. */
+ * tables themselves (server_table.h), and for watches, which have objects. Thread: main. */
 #ifndef VG_CLI_COLUMNS_H
 #define VG_CLI_COLUMNS_H
 

@@ -1,5 +1,6 @@
 /* handover.h - commands that other programs do: those that open a store, or speak to a server past
- * libvigil, must not be part of vigil, which sees nothing but the public headers. */
+ * libvigil, must not be part of vigil, which sees nothing but the public headers.
+ * Thread: main, before there is another. */
 #ifndef VG_CLI_HANDOVER_H
 #define VG_CLI_HANDOVER_H
 

@@ -1,4 +1,5 @@
-/* kinds.h - the kinds of a server, asked for once in a run and no more of them than needed. */
+/* kinds.h - the kinds of a server, asked for once in a run and no more of them than needed.
+ * Thread: main, which also turns the client. */
 #ifndef VG_CLI_KINDS_H
 #define VG_CLI_KINDS_H
 

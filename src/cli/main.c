@@ -16,17 +16,8 @@ static void end_at_once(int number)
 
 static int connect_to(struct vg_cli *cli, struct vigil_error *err)
 {
-    const struct vg_args *a = &cli->args;
-    struct vigil_config_opts by_hand = VIGIL_INIT(struct vigil_config_opts);
     struct vigil_client_opts opts = VIGIL_INIT(struct vigil_client_opts);
-    by_hand.server = a->server;
-    by_hand.token = a->token;
-    by_hand.ca_file = a->ca;
-    by_hand.cert_file = a->cert;
-    by_hand.key_file = a->key;
-    by_hand.insecure_skip_tls_verify = a->is_insecure;
-    int r = a->server ? vigil_config_new(&by_hand, &cli->config, err)
-                      : vigil_config_load(a->kubeconfig, a->context, &cli->config, err);
+    int r = vg_cli_place_config(&cli->args.place, &cli->config, err);
     if (r < 0)
         return r;
     opts.mode = VIGIL_OWN_LOOP;

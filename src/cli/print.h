@@ -1,4 +1,4 @@
-/* print.h - objects on standard output: tables, names, JSON. */
+/* print.h - objects on standard output: tables, names, JSON. Thread: main. */
 #ifndef VG_CLI_PRINT_H
 #define VG_CLI_PRINT_H
 

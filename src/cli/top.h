@@ -1,4 +1,5 @@
-/* top.h - what a server tells of its kinds and watchers, gathered from its own answers. */
+/* top.h - what a server tells of its kinds and watchers, gathered from its own answers.
+ * Thread: main. */
 #ifndef VG_CLI_TOP_H
 #define VG_CLI_TOP_H
 

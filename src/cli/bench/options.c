@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/macros.h"
+#include "base/buf.h"
 
 const char *const vg_bench_scenario_names[VG_BENCH_SCENARIOS] = {
     [VG_BENCH_FILL] = "fill",       [VG_BENCH_LIST] = "list", [VG_BENCH_PAGE] = "page",
@@ -242,7 +243,7 @@ static void give_defaults(struct vg_bench_options *o)
 
 static int check(const struct vg_bench_options *o, struct vg_status *status)
 {
-    const struct vg_bench_place *p = &o->place;
+    const struct vg_cli_place *p = &o->place;
     bool by_hand = p->token || p->ca || p->cert || p->key || p->is_insecure;
     if (p->server && (p->kubeconfig || p->context))
         return vg_fail(status, VIGIL_E_INVALID,

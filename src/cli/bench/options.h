@@ -1,9 +1,10 @@
 /* options.h - what the command line of `vigil bench` asks for. Texts are borrowed from argv.
- * Everything is checked before the server is touched. */
+ * Everything is checked before the server is touched. Thread: main. */
 #ifndef VG_CLI_BENCH_OPTIONS_H
 #define VG_CLI_BENCH_OPTIONS_H
 
-#include "target.h"
+#include "base/err.h"
+#include "place.h"
 
 #define VG_BENCH_AXIS_MAX 8u
 #define VG_BENCH_PIDS_MAX 8u
@@ -37,7 +38,7 @@ struct vg_bench_axis {
 
 struct vg_bench_options {
     bool wants[VG_BENCH_SCENARIOS];
-    struct vg_bench_place place;
+    struct vg_cli_place place;
     const char *really; /* the host:port that may be touched though it is not loopback */
     const char *name, *json, *html, *restart;
     struct vg_bench_axis watchers, objects, media, http, gzip, selector;

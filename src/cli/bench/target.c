@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "client/transport/creds.h"
+#include "place.h"
 
 /* Many records by one call of recv; given back when it is empty. */
 #define TLS_READ_BYTES ((size_t)64 * 1024)
@@ -192,19 +193,11 @@ static int prove(struct vg_bench_target *t, struct vigil_config *config, struct 
     return r;
 }
 
-static int load_config(const struct vg_bench_place *p, struct vigil_config **ret,
+static int load_config(const struct vg_cli_place *p, struct vigil_config **ret,
                        struct vg_status *status)
 {
     struct vigil_error err = {0};
-    struct vigil_config_opts by_hand = VIGIL_INIT(struct vigil_config_opts);
-    by_hand.server = p->server;
-    by_hand.token = p->token;
-    by_hand.ca_file = p->ca;
-    by_hand.cert_file = p->cert;
-    by_hand.key_file = p->key;
-    by_hand.insecure_skip_tls_verify = p->is_insecure;
-    int r = p->server ? vigil_config_new(&by_hand, ret, &err)
-                      : vigil_config_load(p->kubeconfig, p->context, ret, &err);
+    int r = vg_cli_place_config(p, ret, &err);
     if (r < 0)
         return vg_fail(status, r, "%s", err.message);
     if (!(*ret)->proxy_url && !(*ret)->as_user)
@@ -214,10 +207,10 @@ static int load_config(const struct vg_bench_place *p, struct vigil_config **ret
                    "a proxy or an impersonated user would be measured too: leave it out");
 }
 
-int vg_bench_target_open(struct vg_bench_target *t, const struct vg_bench_place *place,
+int vg_bench_target_open(struct vg_bench_target *t, const struct vg_cli_place *place,
                          struct vg_status *reterr_status)
 {
-    *t = (struct vg_bench_target){0};
+    *t = (struct vg_bench_target){.agent = "vigil-bench"};
     struct vigil_config *config = NULL;
     struct vg_loop *loop = NULL;
     int r = load_config(place, &config, reterr_status);

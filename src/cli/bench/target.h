@@ -11,13 +11,7 @@
 #include "base/err.h"
 
 struct ssl_ctx_st;
-
-/* As in vigil's own flags; server NULL: a kubeconfig. */
-struct vg_bench_place {
-    const char *kubeconfig, *context;
-    const char *server, *token, *ca, *cert, *key;
-    bool is_insecure;
-};
+struct vg_cli_place;
 
 #define VG_BENCH_HOST_MAX 256u
 struct vg_bench_target {
@@ -31,11 +25,12 @@ struct vg_bench_target {
     struct sockaddr_storage address;
     socklen_t address_n;
     struct vg_buf authorization; /* the field's value with a 0 byte, or empty */
+    const char *agent;           /* the User-Agent field; the caller may set NULL: none */
     struct ssl_ctx_st *tls[2];   /* for HTTP/1.1 and HTTP/2; NULL: plain */
 };
 
 /* 0, or a sentence in reterr_status. */
-VG_CHECK int vg_bench_target_open(struct vg_bench_target *t, const struct vg_bench_place *place,
+VG_CHECK int vg_bench_target_open(struct vg_bench_target *t, const struct vg_cli_place *place,
                                   struct vg_status *reterr_status);
 void vg_bench_target_close(struct vg_bench_target *t);
 

@@ -1,5 +1,5 @@
 /* report_int.h - what the files of this room share: questions to a report, charts, figures as text,
- * and output whose errors are told at the end. */
+ * and output whose errors are told at the end. Thread: main. */
 #ifndef VG_CLI_REPORT_REPORT_INT_H
 #define VG_CLI_REPORT_REPORT_INT_H
 
