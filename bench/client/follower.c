@@ -63,7 +63,7 @@ static void start(struct vigil_client *client, struct vigil_informer **informers
 {
     for (unsigned long i = 0; i < n; i++) {
         char node[64];
-        snprintf(node, sizeof node, "spec.nodeName=node-%lu", i);
+        snprintf(node, sizeof node, "spec.nodeName=bench-node-%lu", i);
         informers[i] = follow(client, n > 1 ? node : NULL);
     }
     pthread_mutex_lock(&mu);

@@ -67,8 +67,9 @@ static void fill(struct rows *b, const char *dir, uint32_t pods)
     pods_fill(&b->server, pods, NODES);
     b->pods = pods;
     struct client c;
-    client_open(&c, &b->server, false);
-    if (client_ask(&c, &(struct ask){"GET", PODS_PATH, NULL, VG_SLICE_LIT("")}, &b->bytes) != 200)
+    client_open(&c, &b->server, H1_PLAIN);
+    if (client_ask(&c, &(struct vg_bench_ask){.method = "GET", .path = PODS_PATH}, &b->bytes) !=
+        200)
         bench_die("the pods cannot be listed");
     client_done(&c);
 }

@@ -54,7 +54,7 @@ static void *write_some(void *arg)
     struct client c;
     struct vg_buf scratch;
     vg_buf_init(&scratch, 0);
-    client_open(&c, &w->b->server, false);
+    client_open(&c, &w->b->server, H1_PLAIN);
     for (uint32_t i = w->first; i < UPDATES; i += w->step) {
         uint32_t id = i * 7919u % w->b->pods;
         pod_update(&c, &scratch, (struct pod){id, id % NODES, w->version});

@@ -1,237 +1,148 @@
 /* client.c - see client.h. */
 #include "client.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "call.h"
 #include "measure.h"
 
-#define READ_BYTES ((size_t)256 * 1024)
+const char *const carrier_names[CARRIERS] = {"plain", "TLS", "HTTP/2 plain", "HTTP/2 TLS"};
 
-int connect_port(uint16_t port)
+void client_open(struct client *c, const struct server *s, enum carrier carrier)
 {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in a = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) < 0)
-        bench_die("cannot connect to port %u: %s", port, strerror(errno));
-    int one = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    return fd;
-}
-
-static SSL_CTX *tls_context(void)
-{
-    static SSL_CTX *ctx;
-    if (!ctx) {
-        ctx = SSL_CTX_new(TLS_client_method());
-        if (!ctx)
-            bench_die("OpenSSL has no context");
-        SSL_CTX_set_verify(ctx, SSL_VERIFY_NONE, NULL); /* the bench started this server itself */
-        SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
-    }
-    return ctx;
-}
-
-/* The one that vigild made for its administrator. */
-static void show_cert(struct client *c, const struct server *s)
-{
-    char *cert = bench_path(s->dir, "data/pki/admin.crt");
-    char *key = bench_path(s->dir, "data/pki/admin.key");
-    if (SSL_use_certificate_file(c->ssl, cert, SSL_FILETYPE_PEM) != 1 ||
-        SSL_use_PrivateKey_file(c->ssl, key, SSL_FILETYPE_PEM) != 1)
-        bench_die("the certificate %s cannot be shown", cert);
-    c->by_cert = true;
-    free(cert);
-    free(key);
-}
-
-void client_open(struct client *c, const struct server *s, bool is_tls)
-{
-    *c = (struct client){.fd = connect_port(is_tls ? s->secure : s->plain)};
-    vg_buf_init(&c->in, 0);
-    if (!is_tls)
-        return;
-    c->ssl = SSL_new(tls_context());
-    if (c->ssl && s->by_cert)
-        show_cert(c, s);
-    if (!c->ssl || SSL_set_fd(c->ssl, c->fd) != 1 || SSL_connect(c->ssl) != 1)
-        bench_die("the TLS handshake failed");
+    const struct vg_bench_target *t = &s->targets[carrier_is_tls(carrier)];
+    *c = (struct client){0};
+    if (vg_bench_engine_init(&c->engine) < 0 ||
+        vg_bench_conn_new(&c->engine, t, carrier_is_h2(carrier), 0, &c->conn) < 0)
+        bench_die("cannot connect to port %u", t->port);
 }
 
 void client_done(struct client *c)
 {
-    SSL_free(c->ssl);
-    if (c->fd >= 0)
-        close(c->fd);
+    vg_bench_conn_free(c->conn);
+    vg_bench_engine_done(&c->engine);
     vg_buf_done(&c->in);
-    *c = (struct client){.fd = -1};
 }
 
-static void send_all(struct client *c, const char *p, size_t n)
+static void call(struct client *c, const struct vg_bench_ask *ask, struct vg_bench_answer *ret)
 {
-    while (n > 0) {
-        ssize_t r = c->ssl ? SSL_write(c->ssl, p, (int)VG_MIN(n, (size_t)1 << 20))
-                           : send(c->fd, p, n, MSG_NOSIGNAL);
-        if (r <= 0 && errno == EINTR)
-            continue;
-        if (r <= 0)
-            bench_die("the server closed the connection");
-        p += r;
-        n -= (size_t)r;
-    }
-}
-
-void client_send(struct client *c, const struct ask *ask)
-{
-    struct vg_buf b;
-    vg_buf_init(&b, 0);
-    const char *fields = ask->fields ? ask->fields : "";
-    int r = vg_buf_printf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s%s%s", ask->method, ask->path,
-                          c->by_cert ? "" : "Authorization: Bearer " BENCH_TOKEN "\r\n",
-                          strstr(fields, "Accept: ") ? "" : "Accept: application/json\r\n", fields);
-    if (r == 0 && ask->body.n > 0)
-        r = vg_buf_printf(&b, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
-                          ask->body.n);
-    if (r == 0)
-        r = vg_buf_append_slice(&b, VG_SLICE_LIT("\r\n"));
-    if (r == 0)
-        r = vg_buf_append_slice(&b, ask->body);
+    int r = vg_bench_call_on(c->conn, ask, ret);
     if (r < 0)
-        bench_die("out of memory");
-    send_all(c, b.p, b.n);
-    vg_buf_done(&b);
+        bench_die("%s %s: %s", ask->method, ask->path,
+                  vg_bench_conn_is_dead(c->conn) ? vg_bench_conn_trouble(c->conn) : vg_err_text(r));
 }
 
-static void read_more(struct client *c)
+int client_ask(struct client *c, const struct vg_bench_ask *ask, uint64_t *ret_bytes)
 {
-    if (vg_buf_reserve(&c->in, READ_BYTES) < 0)
-        bench_die("out of memory");
-    ssize_t r;
-    do {
-        r = c->ssl ? SSL_read(c->ssl, c->in.p + c->in.n, (int)READ_BYTES)
-                   : recv(c->fd, c->in.p + c->in.n, READ_BYTES, 0);
-    } while (r < 0 && !c->ssl && errno == EINTR);
-    if (r <= 0)
-        bench_die("the server closed the connection in the middle of an answer");
-    c->in.n += (size_t)r;
-}
-
-/* Offset just past `what`, reading as much as it takes, from `from` on. */
-static size_t read_until(struct client *c, const char *what, size_t from)
-{
-    for (;;) {
-        const char *at =
-            c->in.n > from ? memmem(c->in.p + from, c->in.n - from, what, strlen(what)) : NULL;
-        if (at)
-            return (size_t)(at - c->in.p) + strlen(what);
-        read_more(c);
-    }
-}
-
-int client_head(struct client *c, struct vg_buf *ret_head)
-{
-    size_t n = read_until(c, "\r\n\r\n", 0);
-    vg_buf_clear(ret_head);
-    if (vg_buf_append(ret_head, c->in.p, n) < 0 || vg_buf_append_byte(ret_head, 0) < 0)
-        bench_die("out of memory");
-    vg_buf_consume(&c->in, n);
-    int status = 0;
-    if (sscanf(ret_head->p, "HTTP/1.1 %d", &status) != 1)
-        bench_die("not an HTTP answer: %.60s", ret_head->p);
-    return status;
-}
-
-static void skip(struct client *c, uint64_t n)
-{
-    while (n > 0) {
-        if (c->in.n == 0)
-            read_more(c);
-        size_t k = VG_MIN((uint64_t)c->in.n, n);
-        vg_buf_consume(&c->in, k);
-        n -= k;
-    }
-}
-
-static uint64_t skip_chunks(struct client *c)
-{
-    uint64_t sum = 0;
-    for (;;) {
-        size_t line = read_until(c, "\r\n", 0);
-        uint64_t n = strtoull(c->in.p, NULL, 16);
-        vg_buf_consume(&c->in, line);
-        skip(c, n + 2);
-        sum += n;
-        if (n == 0)
-            return sum;
-    }
-}
-
-static const char *field(const struct vg_buf *head, const char *name)
-{
-    const char *at = strcasestr(head->p, name);
-    return at ? at + strlen(name) : NULL;
-}
-
-int client_ask(struct client *c, const struct ask *ask, uint64_t *ret_bytes)
-{
-    struct vg_buf head;
-    vg_buf_init(&head, 0);
-    vg_buf_clear(&c->in);
-    client_send(c, ask);
-    int status = client_head(c, &head);
-    const char *length = field(&head, "\r\nContent-Length:");
-    uint64_t n = length ? strtoull(length, NULL, 10) : 0;
-    if (length)
-        skip(c, n);
-    else if (field(&head, "\r\nTransfer-Encoding: chunked"))
-        n = skip_chunks(c);
+    struct vg_bench_answer answer = {0};
+    call(c, ask, &answer);
     if (ret_bytes)
-        *ret_bytes = n;
-    vg_buf_done(&head);
-    return status;
+        *ret_bytes = answer.bytes;
+    return answer.status;
 }
 
-int client_ask_body(struct client *c, const struct ask *ask)
+int client_ask_body(struct client *c, const struct vg_bench_ask *ask)
 {
-    struct vg_buf head;
-    vg_buf_init(&head, 0);
+    struct vg_bench_answer answer = {.body = &c->in};
     vg_buf_clear(&c->in);
-    client_send(c, ask);
-    int status = client_head(c, &head);
-    const char *length = field(&head, "\r\nContent-Length:");
-    if (!length)
-        bench_die("an answer without a length");
-    uint64_t n = strtoull(length, NULL, 10);
-    while (c->in.n < n)
-        read_more(c);
-    vg_buf_done(&head);
-    return status;
+    call(c, ask, &answer);
+    if (vg_buf_append_byte(&c->in, 0) < 0)
+        bench_die("out of memory");
+    return answer.status;
 }
 
-void client_must(struct client *c, const struct ask *ask)
+void client_must(struct client *c, const struct vg_bench_ask *ask)
 {
     int status = client_ask(c, ask, NULL);
     if (status != 200 && status != 201)
         bench_die("%s %s was answered %d", ask->method, ask->path, status);
 }
 
-void client_watch(struct client *c, const struct server *s, bool is_tls, const char *path,
-                  const char *fields)
+/* ---- watches ---- */
+
+struct watch {
+    struct vg_bench_reply reply;
+    bool is_open, is_over;
+    char *begin; /* of the first bytes; NULL: they are dropped */
+    size_t begin_size;
+};
+
+static void on_head(struct vg_bench_reply *r)
 {
-    struct vg_buf head;
-    vg_buf_init(&head, 0);
-    client_open(c, s, is_tls);
-    client_send(c, &(struct ask){.method = "GET", .path = path, .fields = fields});
-    int status = client_head(c, &head);
-    if (status != 200)
-        bench_die("the watch %s was answered %d", path, status);
-    vg_buf_done(&head);
+    VG_CONTAINER_OF(r, struct watch, reply)->is_open = true;
+}
+
+static void on_data(struct vg_bench_reply *r, struct vg_slice bytes)
+{
+    struct watch *w = VG_CONTAINER_OF(r, struct watch, reply);
+    if (w->begin && !w->begin[0])
+        snprintf(w->begin, w->begin_size, "%.*s", VG_SLICE_ARG(bytes));
+}
+
+static void on_end(struct vg_bench_reply *r, int err)
+{
+    (void)err;
+    VG_CONTAINER_OF(r, struct watch, reply)->is_over = true;
+}
+
+static const struct vg_bench_reply_ops watch_ops = {on_head, on_data, on_end};
+
+static void turn(struct client *c, int max_ms)
+{
+    if (vg_bench_engine_turn(&c->engine, max_ms) < 0)
+        bench_die("no epoll");
+    bench_check_interrupt();
+}
+
+static void open_watch(struct client *c, struct watch *w, const char *path, const char *accept)
+{
+    struct vg_bench_ask ask = {.method = "GET", .path = path, .accept = accept};
+    w->reply.ops = &watch_ops;
+    if (vg_bench_conn_ask(c->conn, &w->reply, &ask) < 0)
+        bench_die("the watch %s cannot be asked for", path);
+    while (!w->is_open && !w->is_over)
+        turn(c, 100);
+    if (w->reply.status != 200)
+        bench_die("the watch %s was answered %d %s", path, w->reply.status,
+                  vg_bench_conn_trouble(c->conn));
+}
+
+/* One after the other: the server limits streams until its settings have come. */
+int client_watches(const struct server *s, enum carrier carrier, const struct watches *w)
+{
+    struct client c;
+    struct watch *all = bench_alloc(w->n, sizeof *all);
+    const char *at = strstr(w->path, "%u");
+    client_open(&c, s, carrier);
+    for (unsigned i = 0; i < w->n; i++) {
+        char path[256];
+        if (at)
+            snprintf(path, sizeof path, "%.*s%u%s", (int)(at - w->path), w->path, w->first + i,
+                     at + 2);
+        else
+            snprintf(path, sizeof path, "%s", w->path);
+        open_watch(&c, &all[i], path, w->accept);
+    }
+    turn(&c, 0); /* what HTTP/2 has to say yet */
+    int fd = vg_bench_conn_release(c.conn);
+    if (fd < 0)
+        bench_die("the server has ended a watch");
+    c.conn = NULL;
+    client_done(&c);
+    free(all);
+    return fd;
+}
+
+void client_watch_begin(const struct server *s, enum carrier carrier, const char *path, char *ret,
+                        size_t size)
+{
+    struct client c;
+    struct watch w = {.begin = ret, .begin_size = size};
+    ret[0] = 0;
+    client_open(&c, s, carrier);
+    open_watch(&c, &w, path, NULL);
+    while (!ret[0] && !w.is_over)
+        turn(&c, 100);
+    client_done(&c);
 }

@@ -2,7 +2,7 @@
 #include "crowd.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,11 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "late.h"
+
 #define WAIT_MS 10000
 #define TAKE_BYTES ((size_t)1 << 20)
 
 struct reader {
     int fd;
+    bool is_over;              /* the other side has ended it; the thread's */
     _Atomic uint64_t first_ns; /* when the first bytes after the mark came; 0: not yet */
 };
 
@@ -32,67 +36,35 @@ struct crowd {
     _Atomic size_t closed;
 };
 
-/* When the kernel had them, on our clock; a kernel that does not tell: now. */
-static uint64_t arrival_ns(struct msghdr *m)
+static ssize_t drop_bytes(struct crowd *c, struct reader *r, uint64_t wall_ahead_ns)
 {
-    struct timespec at, wall;
-    for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h))
-        if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_TIMESTAMPNS) {
-            memcpy(&at, CMSG_DATA(h), sizeof at);
-            clock_gettime(CLOCK_REALTIME, &wall);
-            int64_t ago =
-                (int64_t)(wall.tv_sec - at.tv_sec) * 1000000000 + wall.tv_nsec - at.tv_nsec;
-            return bench_now_ns() - (uint64_t)ago;
-        }
-    return bench_now_ns();
-}
-
-static ssize_t drop_bytes(struct crowd *c, struct reader *r)
-{
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(struct timespec))];
-    } control;
-    struct iovec v = {c->unused, TAKE_BYTES};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
-    if (c->lull_ms) {
-        m.msg_control = control.bytes;
-        m.msg_controllen = sizeof control.bytes;
-    }
-    ssize_t n = recvmsg(r->fd, &m, MSG_TRUNC | MSG_DONTWAIT);
-    if (n > 0 && atomic_load(&r->first_ns) == 0)
-        atomic_store(&r->first_ns, arrival_ns(&m));
+    uint64_t at = 0;
+    bool is_first = atomic_load(&r->first_ns) == 0;
+    ssize_t n = vg_bench_late_recv(r->fd, c->unused, TAKE_BYTES, MSG_TRUNC | MSG_DONTWAIT,
+                                   wall_ahead_ns, is_first ? &at : NULL);
+    if (n > 0 && is_first)
+        atomic_store(&r->first_ns, at);
     return n;
 }
 
-static void take(struct crowd *c, struct reader *r)
+/* epoll tells by edges: what is there is taken, and an end that came with it is not told again. */
+static void take(struct crowd *c, struct reader *r, bool may_be_over, uint64_t wall_ahead_ns)
 {
-    for (;;) {
-        ssize_t n = drop_bytes(c, r);
+    while (!r->is_over) {
+        ssize_t n = drop_bytes(c, r, wall_ahead_ns);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0) {
-            epoll_ctl(c->epoll, EPOLL_CTL_DEL, r->fd, NULL);
+            r->is_over = true;
             atomic_fetch_add(&c->closed, 1);
             return;
         }
         atomic_fetch_add(&c->bytes, (uint64_t)n);
-        if ((size_t)n < TAKE_BYTES)
+        if ((size_t)n < TAKE_BYTES && !may_be_over)
             return;
     }
-}
-
-/* How many sockets have something when no more have come for a while. */
-static int wait_for_lull(const struct crowd *c, struct epoll_event *events, int n)
-{
-    for (int before = 0; n > before;) {
-        before = n;
-        nanosleep(&(struct timespec){.tv_nsec = (long)c->lull_ms * 1000000}, NULL);
-        n = epoll_wait(c->epoll, events, (int)c->max, 0);
-    }
-    return n;
 }
 
 static void *read_all(void *arg)
@@ -100,11 +72,14 @@ static void *read_all(void *arg)
     struct crowd *c = arg;
     struct epoll_event *events = bench_alloc(c->max, sizeof *events);
     while (!atomic_load(&c->ends)) {
-        int n = epoll_wait(c->epoll, events, (int)VG_MIN(c->max, (size_t)256), 50);
-        if (n > 0 && c->lull_ms)
-            n = wait_for_lull(c, events, n);
+        int max = (int)c->max, n = epoll_wait(c->epoll, events, VG_MIN(max, 256), 50);
+        unsigned lull_ms = atomic_load(&c->lull_ms);
+        if (n > 0 && lull_ms)
+            n = vg_bench_late_wait(c->epoll, events, n, max, INT_MAX, lull_ms * VG_NS_PER_MS);
+        uint64_t wall_ahead_ns = vg_bench_late_wall_ahead();
         for (int i = 0; i < n; i++)
-            take(c, events[i].data.ptr);
+            take(c, events[i].data.ptr, events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR),
+                 wall_ahead_ns);
     }
     free(events);
     return NULL;
@@ -140,16 +115,15 @@ void crowd_add(struct crowd *c, int take_fd)
         bench_die("the crowd is full");
     struct reader *r = &c->readers[c->n++];
     r->fd = take_fd;
-    struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = r};
+    struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = r};
     if (epoll_ctl(c->epoll, EPOLL_CTL_ADD, take_fd, &e) < 0)
         bench_die("a socket cannot be watched: %s", strerror(errno));
 }
 
 void crowd_read_late(struct crowd *c, unsigned lull_ms)
 {
-    int one = 1;
     for (size_t i = 0; i < c->n; i++)
-        if (setsockopt(c->readers[i].fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one) < 0)
+        if (vg_bench_late_init(c->readers[i].fd) < 0)
             bench_die("no times of arrival: %s", strerror(errno));
     atomic_store(&c->lull_ms, lull_ms);
 }

@@ -13,9 +13,8 @@ struct crowd *crowd_new(size_t max);
 void crowd_free(struct crowd *c); /* closes the sockets */
 /* Taken. */
 void crowd_add(struct crowd *c, int take_fd);
-/* Read only when no socket has got anything new for so long: who reads at once takes the processor
- * from whoever sends, and then the reading is what is measured. When bytes came is what the kernel
- * says. For all sockets that were added before. */
+/* Read only when no socket has got anything new for so long; when bytes came is what the kernel
+ * says (late.h). For all sockets that were added before. */
 #define LULL_MS 2u
 void crowd_read_late(struct crowd *c, unsigned lull_ms);
 size_t crowd_size(const struct crowd *c);

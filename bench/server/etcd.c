@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "load.h"
+#include "creates.h"
 #include "rows.h"
 #include "server/storage/storage.h"
 
@@ -110,12 +110,8 @@ static void turn(const struct bench *b, const struct server *etcd, const struct 
 {
     uint64_t store = server_store_cpu_ns(etcd), own = s ? server_own_cpu_ns(s) : 0, n = 0;
     if (s) {
-        struct load_result r;
-        struct load_plan plan = {.port = s->secure, .is_tls = true, .clients = CLIENTS};
-        plan.ms = slice_ms(b);
-        plan.make = make_create;
-        load_run(&plan, &r);
-        made_creates(r.answers + r.refused);
+        struct creates r;
+        creates_run(&s->targets[true], CLIENTS, slice_ms(b), &r);
         n = r.answers;
         ret->rate[i] = (double)n / r.secs;
         ret->own[i] = (double)(server_own_cpu_ns(s) - own) / 1e3 / (double)VG_MAX(n, 1u);

@@ -4,41 +4,17 @@
 
 #include "crowd.h"
 #include "floor.h"
-#include "h2.h"
 #include "rows.h"
-
-const char *const carrier_names[CARRIERS] = {"plain", "TLS", "HTTP/2 plain", "HTTP/2 TLS"};
-
-static int watch_fd(const struct server *s, enum carrier carrier, const char *path,
-                    const char *fields, unsigned id)
-{
-    char text[256];
-    const char *at = strstr(path, "%u");
-    if (at)
-        snprintf(text, sizeof text, "%.*s%u%s", (int)(at - path), path, id, at + 2);
-    else
-        snprintf(text, sizeof text, "%s", path);
-    struct client c;
-    client_watch(&c, s, carrier_is_tls(carrier), text, fields);
-    int fd = c.fd;
-    if (c.ssl)
-        SSL_set_quiet_shutdown(c.ssl, 1);
-    c.fd = -1;
-    client_done(&c);
-    return fd;
-}
 
 struct crowd *crowd_of_watches(const struct server *s, enum carrier carrier, const char *path,
                                unsigned n, unsigned streams)
 {
     struct crowd *crowd = crowd_new(n);
-    if (!carrier_is_h2(carrier)) {
-        for (unsigned i = 0; i < n; i++)
-            crowd_add(crowd, watch_fd(s, carrier, path, NULL, i));
-        return crowd;
+    unsigned each = carrier_is_h2(carrier) ? streams : 1;
+    for (unsigned i = 0; i < n; i += each) {
+        struct watches w = {.path = path, .first = i, .n = VG_MIN(each, n - i)};
+        crowd_add(crowd, client_watches(s, carrier, &w));
     }
-    for (unsigned i = 0; i < n; i += streams)
-        crowd_add(crowd, h2_watches(s, carrier_is_tls(carrier), path, i, VG_MIN(streams, n - i)));
     return crowd;
 }
 
@@ -54,7 +30,7 @@ static double fan_out_ns(const struct server *s, struct crowd *crowd, unsigned e
     struct client c;
     struct vg_buf scratch;
     vg_buf_init(&scratch, 0);
-    client_open(&c, s, false);
+    client_open(&c, s, H1_PLAIN);
     pod_update(&c, &scratch, (struct pod){0, 0, 1000000});
     crowd_await_quiet(crowd, 200);
     uint64_t begin = crowd_bytes(crowd), cpu = server_cpu_ns(s);
@@ -107,8 +83,10 @@ static void fan_out_mixed(const struct bench *b, const struct server *s)
     double ours[ROUNDS_MAX];
     size_t frame;
     struct crowd *crowd = crowd_new(WATCHERS);
-    for (unsigned i = 0; i < WATCHERS; i++)
-        crowd_add(crowd, watch_fd(s, H1_TLS, WATCH, i % 2 ? ACCEPT_PROTOBUF : NULL, i));
+    for (unsigned i = 0; i < WATCHERS; i++) {
+        struct watches w = {.path = WATCH, .accept = i % 2 ? ACCEPT_PROTOBUF : NULL, .n = 1};
+        crowd_add(crowd, client_watches(s, H1_TLS, &w));
+    }
     for (size_t i = 0; i < b->rounds; i++)
         ours[i] = fan_out_ns(s, crowd, b->quick ? 20 : 60, &frame) / 1e3;
     if (crowd_closed(crowd) > 0)

@@ -11,7 +11,7 @@
 #include "rows.h"
 
 #define WATCHERS 1000u
-#define EVENT_BYTES 4257u /* a pod of 4 KB as an event in a TLS record */
+#define EVENT_BYTES 4374u /* a pod of 4 KB as an event in a TLS record */
 #define WATCH                                                                                      \
     "/api/v1/"                                                                                     \
     "pods?watch=1&resourceVersion=0&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
@@ -36,7 +36,7 @@ void latency_measure(const struct bench *b, const struct server *s, enum carrier
     struct client c;
     struct vg_buf scratch;
     vg_buf_init(&scratch, 0);
-    client_open(&c, s, carrier_is_tls(carrier));
+    client_open(&c, s, carrier_is_tls(carrier) ? H1_TLS : H1_PLAIN);
     for (uint32_t k = 0; k < events(b); k++) {
         crowd_mark(crowd);
         uint64_t begin = bench_now_ns();

@@ -1,4 +1,5 @@
-/* latency.h - how soon a writer has its answer and the watchers the event: milliseconds. */
+/* latency.h - how soon a writer has its answer and the watchers the event: milliseconds.
+ * Thread: main. */
 #ifndef BENCH_SERVER_LATENCY_H
 #define BENCH_SERVER_LATENCY_H
 

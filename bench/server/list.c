@@ -4,31 +4,31 @@
 
 #include "crowd.h"
 #include "floor.h"
-#include "h2.h"
 #include "rows.h"
 
 #define LIST "/api/v1/pods?resourceVersion=0"
 #define WATCH_LIST                                                                                 \
     "/api/v1/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&"               \
     "allowWatchBookmarks=true&timeoutSeconds=1"
-#define NODE_LIST "/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3Dnode-7"
+#define NODE_LIST "/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D" PODS_NODE "7"
 
 struct one_list {
     enum carrier carrier;
-    const char *path, *fields;
+    const char *path, *accept; /* accept NULL: JSON */
+    bool is_gzip;
 };
 
 /* Over a connection that is open already: *ret_cpu is what the server had used before. */
 static uint64_t get(const struct server *s, const struct one_list *l, uint64_t *ret_cpu)
 {
     uint64_t bytes = 0;
-    if (carrier_is_h2(l->carrier))
-        return h2_get(s, carrier_is_tls(l->carrier), l->path, ret_cpu);
+    struct vg_bench_ask ask = {
+        .method = "GET", .path = l->path, .accept = l->accept, .is_gzip = l->is_gzip};
     struct client c;
-    client_open(&c, s, carrier_is_tls(l->carrier));
-    client_must(&c, &(struct ask){"GET", "/version", NULL, {NULL, 0}});
+    client_open(&c, s, l->carrier);
+    client_must(&c, &(struct vg_bench_ask){.method = "GET", .path = "/version"});
     *ret_cpu = server_cpu_ns(s);
-    int status = client_ask(&c, &(struct ask){"GET", l->path, l->fields, {NULL, 0}}, &bytes);
+    int status = client_ask(&c, &ask, &bytes);
     if (status != 200)
         bench_die("%s was answered %d", l->path, status);
     client_done(&c);
@@ -65,7 +65,7 @@ static void gzip_list(const struct bench *b, const struct server *s)
 {
     double cpu[ROUNDS_MAX];
     uint64_t bytes = 0;
-    struct one_list l = {H1_TLS, LIST, "Accept-Encoding: gzip\r\n"};
+    struct one_list l = {H1_TLS, LIST, NULL, true};
     for (size_t i = 0; i < b->rounds; i++)
         cpu[i] = list_ms(s, &l, &bytes);
     report_row(b->report, "ms", cpu, b->rounds, "LIST with gzip, TLS, %.1f MB sent",
@@ -83,7 +83,7 @@ static void protobuf_lists(const struct bench *b, const struct server *s)
 {
     double cpu[ROUNDS_MAX];
     uint64_t bytes = 0, before = server_anonymous_bytes(s);
-    struct one_list l = {H1_TLS, LIST, ACCEPT_PROTOBUF};
+    struct one_list l = {H1_TLS, LIST, ACCEPT_PROTOBUF, false};
     report_one(b->report, "ms", list_ms(s, &l, &bytes), "LIST in protobuf, the first, TLS");
     report_one(b->report, "KB", (double)(server_anonymous_bytes(s) - before) / KB / 10000,
                "  held for each pod from then on");
@@ -104,16 +104,17 @@ static void protobuf_lists(const struct bench *b, const struct server *s)
 
 uint64_t node_list_ms(const struct bench *b, const struct server *s, double *ret_ms)
 {
+    struct vg_bench_ask ask = {.method = "GET", .path = NODE_LIST};
     unsigned times = b->quick ? 50 : 200;
     uint64_t bytes = 0;
     for (size_t i = 0; i < b->rounds; i++) {
         struct client c;
-        client_open(&c, s, true);
-        if (client_ask(&c, &(struct ask){"GET", NODE_LIST, NULL, {NULL, 0}}, &bytes) != 200)
+        client_open(&c, s, H1_TLS);
+        if (client_ask(&c, &ask, &bytes) != 200)
             bench_die("no list by node");
         uint64_t before = server_cpu_ns(s);
         for (unsigned k = 0; k < times; k++)
-            client_must(&c, &(struct ask){"GET", NODE_LIST, NULL, {NULL, 0}});
+            client_must(&c, &ask);
         ret_ms[i] = (double)(server_cpu_ns(s) - before) / 1e6 / times;
         client_done(&c);
     }
@@ -138,12 +139,14 @@ void rows_list(const struct bench *b)
     bench_progress("list: filling 10000 pods");
     pods_fill(&s, 10000, 100);
     sleep(7); /* the store's checkpoint is over */
-    against_floor(b, &s, &(struct one_list){H1_TLS, LIST, NULL}, "LIST of 10,000", 1.5);
-    against_floor(b, &s, &(struct one_list){H2_TLS, LIST, NULL}, "LIST of 10,000", 1.5);
-    against_floor(b, &s, &(struct one_list){H1_PLAIN, LIST, NULL}, "LIST of 10,000", 0);
+    against_floor(b, &s, &(struct one_list){H1_TLS, LIST, NULL, false}, "LIST of 10,000", 1.5);
+    against_floor(b, &s, &(struct one_list){H2_TLS, LIST, NULL, false}, "LIST of 10,000", 1.5);
+    against_floor(b, &s, &(struct one_list){H1_PLAIN, LIST, NULL, false}, "LIST of 10,000", 0);
     gzip_list(b, &s);
-    against_floor(b, &s, &(struct one_list){H1_TLS, WATCH_LIST, NULL}, "WatchList of 10,000", 1.7);
-    against_floor(b, &s, &(struct one_list){H2_TLS, WATCH_LIST, NULL}, "WatchList of 10,000", 1.7);
+    against_floor(b, &s, &(struct one_list){H1_TLS, WATCH_LIST, NULL, false}, "WatchList of 10,000",
+                  1.7);
+    against_floor(b, &s, &(struct one_list){H2_TLS, WATCH_LIST, NULL, false}, "WatchList of 10,000",
+                  1.7);
     protobuf_lists(b, &s);
     node_list(b, &s);
     server_stop(&s);

@@ -6,7 +6,7 @@
 #define NODE_WATCH                                                                                 \
     "/api/v1/"                                                                                     \
     "pods?watch=1&resourceVersion=0&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&"    \
-    "fieldSelector=spec.nodeName%3Dnode-%u"
+    "fieldSelector=spec.nodeName%3D" PODS_NODE "%u"
 
 void node_update_us(const struct bench *b, const struct server *s, enum carrier carrier,
                     uint32_t nodes, double *ret_us)
@@ -16,7 +16,7 @@ void node_update_us(const struct bench *b, const struct server *s, enum carrier 
     struct client c;
     struct vg_buf scratch;
     vg_buf_init(&scratch, 0);
-    client_open(&c, s, carrier_is_tls(carrier));
+    client_open(&c, s, carrier_is_tls(carrier) ? H1_TLS : H1_PLAIN);
     for (size_t i = 0; i < b->rounds; i++) {
         uint64_t before = server_cpu_ns(s);
         for (uint32_t k = 0; k < events; k++) {

@@ -1,10 +1,12 @@
-/* pods.h - the objects of this bench: valid pods of about 4 KB, all different. */
+/* pods.h - the objects of this bench: the pods of `vigil bench` (objects.h), of about 4 KB each.
+ * Thread: any, each with a client of its own. */
 #ifndef BENCH_SERVER_PODS_H
 #define BENCH_SERVER_PODS_H
 
 #include "client.h"
 
 #define PODS_NS "bench"
+#define PODS_NODE PODS_NS "-node-" /* and its number */
 #define PODS_PATH "/api/v1/namespaces/" PODS_NS "/pods"
 
 struct pod {

@@ -1,5 +1,6 @@
 /* rows.h - the parts of this bench; each adds its rows and bars to the report. Every measurement is
- * made `rounds` times, floor and server in turn, and the median of the ratios counts. */
+ * made `rounds` times, floor and server in turn, and the median of the ratios counts.
+ * Thread: main. */
 #ifndef BENCH_SERVER_ROWS_H
 #define BENCH_SERVER_ROWS_H
 
@@ -23,25 +24,7 @@ void rows_latency(const struct bench *b, const struct server *s); /* a part of t
 void rows_writes(const struct bench *b);
 void rows_kube(const struct bench *b);
 void rows_etcd(const struct bench *b);
-
-/* One request that creates a config map of 1 KB; names do not repeat as long as n does not. */
-void make_create(struct vg_buf *out, uint64_t n);
-/* So many were made: those to come get other names. */
-void made_creates(uint64_t n);
-
 void rows_storm(const struct bench *b);
-
-/* The same work, carried differently. */
-enum carrier { H1_PLAIN, H1_TLS, H2_PLAIN, H2_TLS, CARRIERS };
-extern const char *const carrier_names[CARRIERS];
-static inline bool carrier_is_tls(enum carrier c)
-{
-    return c == H1_TLS || c == H2_TLS;
-}
-static inline bool carrier_is_h2(enum carrier c)
-{
-    return c == H2_PLAIN || c == H2_TLS;
-}
 
 struct crowd;
 /* A crowd of n watches; `path` may hold one %u, which becomes the watch's number. HTTP/2 puts

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "measure.h"
+#include "place.h"
 #include "procs.h"
 
 #define READY_MS 60000
@@ -87,6 +88,44 @@ static void await_ready(struct server *s, int in)
     }
 }
 
+static void open_target(struct vg_bench_target *t, const struct vg_cli_place *place)
+{
+    struct vg_status status = {0};
+    if (vg_bench_target_open(t, place, &status) < 0)
+        bench_die("%s", status.message);
+    t->agent = NULL; /* memory of a watch is counted: it has no words of its own in it */
+}
+
+void target_open(struct vg_bench_target *t, uint16_t port, bool is_tls)
+{
+    char url[64];
+    snprintf(url, sizeof url, "http%s://127.0.0.1:%u", is_tls ? "s" : "", port);
+    /* The bench started this server itself: nobody else answers there. */
+    open_target(t,
+                &(struct vg_cli_place){.server = url, .token = BENCH_TOKEN, .is_insecure = is_tls});
+}
+
+void server_open_targets(struct server *s)
+{
+    if (s->plain)
+        target_open(&s->targets[false], s->plain, false);
+    target_open(&s->targets[true], s->secure, true);
+}
+
+void server_show_cert(struct server *s)
+{
+    char *cert = bench_path(s->dir, "data/pki/admin.crt");
+    char *key = bench_path(s->dir, "data/pki/admin.key");
+    char url[64];
+    snprintf(url, sizeof url, "https://127.0.0.1:%u", s->secure);
+    vg_bench_target_close(&s->targets[true]);
+    open_target(
+        &s->targets[true],
+        &(struct vg_cli_place){.server = url, .cert = cert, .key = key, .is_insecure = true});
+    free(cert);
+    free(key);
+}
+
 void server_start_again(struct server *s, const char *binary)
 {
     int out[2];
@@ -103,6 +142,7 @@ void server_start_again(struct server *s, const char *binary)
     await_ready(s, out[0]);
     s->ready_ms = (double)(bench_now_ns() - begin) / 1e6;
     close(out[0]);
+    server_open_targets(s);
 }
 
 void server_make_dir(struct server *s, const char *parent)
@@ -143,6 +183,8 @@ static void end_with(struct server *s, int sig)
 {
     end_process(&s->pid, sig);
     end_process(&s->store, sig);
+    vg_bench_target_close(&s->targets[false]);
+    vg_bench_target_close(&s->targets[true]);
 }
 
 void server_stop(struct server *s)

@@ -7,16 +7,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "target.h"
+
 #define BENCH_TOKEN "bench-token-of-an-administrator"
 
 struct server {
     pid_t pid;
-    pid_t store;            /* of a rival: its etcd; else 0 */
-    char dir[512];          /* its data directory; outlives a restart */
-    char etcd[64];          /* the etcd that it keeps everything in; "": none */
-    uint16_t secure, plain; /* ports */
-    double ready_ms;        /* from exec to its line */
-    bool by_cert; /* clients over TLS show the administrator's certificate, and no token */
+    pid_t store;                       /* of a rival: its etcd; else 0 */
+    char dir[512];                     /* its data directory; outlives a restart */
+    char etcd[64];                     /* the etcd that it keeps everything in; "": none */
+    uint16_t secure, plain;            /* ports */
+    double ready_ms;                   /* from exec to its line */
+    struct vg_bench_target targets[2]; /* for clients: plain, TLS */
 };
 
 /* Start in a new data directory below `parent`, or again in the same one. Dies when it does not
@@ -39,10 +41,17 @@ void server_start_on(struct server *s, const char *binary, const struct server *
 void server_start_kube_on(struct server *s, const char *binaries, const struct server *etcd,
                           const char *parent);
 
+/* Clients over TLS show the administrator's certificate from now on, and no token. */
+void server_show_cert(struct server *s);
+
 /* For those who start one: its directory with the tokens in it, and a port that is free now. */
 void server_make_dir(struct server *s, const char *parent);
 void server_write_tokens(const struct server *s);
 uint16_t server_free_port(void);
+/* And what clients need to know of its ports, once these are known. */
+void server_open_targets(struct server *s);
+/* As an administrator, at a port here. */
+void target_open(struct vg_bench_target *t, uint16_t port, bool is_tls);
 
 /* Of all its processes; of the server alone, and of its etcd alone. */
 uint64_t server_cpu_ns(const struct server *s);

@@ -140,8 +140,8 @@ static bool is_ready(const struct server *s)
     struct client c;
     if (!is_listening(s->secure))
         return false;
-    client_open(&c, s, true);
-    int status = client_ask(&c, &(struct ask){"GET", "/readyz", NULL, {NULL, 0}}, NULL);
+    client_open(&c, s, H1_TLS);
+    int status = client_ask(&c, &(struct vg_bench_ask){.method = "GET", .path = "/readyz"}, NULL);
     client_done(&c);
     return status == 200;
 }
@@ -167,6 +167,7 @@ static void start_kube(struct server *s, const char *binaries)
 {
     make_keys(s);
     s->secure = server_free_port();
+    server_open_targets(s);
     start_apiserver(s, binaries);
     await_ready(s);
 }

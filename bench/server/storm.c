@@ -24,7 +24,7 @@ static void *update_often(void *arg)
     struct client c;
     struct vg_buf scratch;
     vg_buf_init(&scratch, 0);
-    client_open(&c, w->server, true);
+    client_open(&c, w->server, H1_TLS);
     uint64_t begin = bench_now_ns();
     for (uint32_t v = 1; bench_now_ns() - begin < w->ms * 1000000; v++) {
         pod_update(&c, &scratch, (struct pod){w->id, w->id, v});
@@ -60,22 +60,12 @@ static void many_updates(const struct bench *b, const struct server *s)
     crowd_free(crowd);
 }
 
-/* Watch from a revision over an open server; the first answer tells. 410 comes as an ERROR event,
- * so look at the first bytes. */
+/* Watch from a revision over an open server; the first event tells: 410 comes as an ERROR. */
 static bool must_relist(const struct server *s, const char *path)
 {
-    struct client c;
-    client_watch(&c, s, true, path, NULL);
-    char first[256] = {0};
-    if (c.in.n == 0) {
-        int r = SSL_read(c.ssl, first, sizeof first - 1);
-        if (r <= 0)
-            return true;
-    } else {
-        memcpy(first, c.in.p, VG_MIN(c.in.n, sizeof first - 1));
-    }
-    client_done(&c);
-    return strstr(first, "\"ERROR\"") != NULL;
+    char first[256];
+    client_watch_begin(s, H1_TLS, path, first, sizeof first);
+    return !first[0] || strstr(first, "\"ERROR\"") != NULL;
 }
 
 static void after_kill(const struct bench *b, struct server *s)
@@ -85,13 +75,11 @@ static void after_kill(const struct bench *b, struct server *s)
         struct client c;
         struct vg_buf scratch;
         vg_buf_init(&scratch, 0);
-        client_open(&c, s, true);
+        client_open(&c, s, H1_TLS);
         /* The revision a watcher would hold, with changes after it, then the kill. */
-        if (client_ask_body(&c, &(struct ask){"GET", PODS_PATH "/web-000000", NULL, {NULL, 0}}) !=
-            200)
+        struct vg_bench_ask ask = {.method = "GET", .path = PODS_PATH "/web-000000"};
+        if (client_ask_body(&c, &ask) != 200)
             bench_die("the pod is gone");
-        if (vg_buf_append_byte(&c.in, 0) < 0)
-            bench_die("out of memory");
         const char *at = strstr(c.in.p, "\"resourceVersion\":\"");
         unsigned long long rev = at ? strtoull(at + 19, NULL, 10) : 0;
         for (uint32_t v = 0; v < 50; v++)

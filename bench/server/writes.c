@@ -14,39 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "load.h"
+#include "creates.h"
 #include "rows.h"
-
-static void must(int r)
-{
-    if (r < 0)
-        bench_die("out of memory");
-}
-
-/* A config map of 1 KB; names never repeat within a run. */
-static uint64_t name_base;
-void make_create(struct vg_buf *out, uint64_t n)
-{
-    static char filler[900];
-    if (!filler[0])
-        memset(filler, 'v', sizeof filler - 1);
-    char body[1400];
-    int len = snprintf(body, sizeof body,
-                       "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
-                       "\"c-%" PRIu64 "\",\"namespace\":\"" PODS_NS "\"},\"data\":{\"k\":\"%s\"}}",
-                       name_base + n, filler);
-    must(vg_buf_printf(out,
-                       "POST /api/v1/namespaces/" PODS_NS
-                       "/configmaps HTTP/1.1\r\nHost: localhost\r\n"
-                       "Authorization: Bearer " BENCH_TOKEN "\r\nContent-Type: application/json\r\n"
-                       "Content-Length: %d\r\n\r\n%s",
-                       len, body));
-}
-
-void made_creates(uint64_t n)
-{
-    name_base += n;
-}
 
 /* ---- the floor ---- */
 
@@ -130,13 +99,15 @@ static void floor_close(struct floor_server *f)
 
 /* ---- rows ---- */
 
-static double rate(struct load_plan plan)
+/* In a second; how many there were goes to *ret_n. */
+static double rate(const struct bench *b, const struct vg_bench_target *t, unsigned clients,
+                   uint64_t *ret_n)
 {
-    struct load_result r;
-    load_run(&plan, &r);
-    name_base += r.answers + r.refused;
+    struct creates r;
+    creates_run(t, clients, b->quick ? 300 : 1500, &r);
     if (r.refused > 0)
         bench_die("%" PRIu64 " creates were refused, %" PRIu64 " were not", r.refused, r.answers);
+    *ret_n = r.answers;
     return (double)r.answers / r.secs;
 }
 
@@ -145,21 +116,19 @@ static void creates(const struct bench *b, const struct server *s, unsigned clie
     double plain[ROUNDS_MAX], tls[ROUNDS_MAX], floors[ROUNDS_MAX], ratio[ROUNDS_MAX],
         cpu[ROUNDS_MAX];
     struct floor_server f;
+    struct vg_bench_target floor;
+    uint64_t n;
     floor_open(&f, b->dir);
+    target_open(&floor, f.port, false);
     for (size_t i = 0; i < b->rounds; i++) {
-        struct load_plan plan = {.clients = clients, .ms = b->quick ? 300 : 1500};
-        plan.make = make_create;
-        plan.port = f.port;
-        floors[i] = rate(plan);
-        plan.port = s->plain;
-        uint64_t base = name_base, before = server_cpu_ns(s);
-        plain[i] = rate(plan);
-        cpu[i] = (double)(server_cpu_ns(s) - before) / 1e3 / (double)(name_base - base);
-        plan.port = s->secure;
-        plan.is_tls = true;
-        tls[i] = rate(plan);
+        floors[i] = rate(b, &floor, clients, &n);
+        uint64_t before = server_cpu_ns(s);
+        plain[i] = rate(b, &s->targets[false], clients, &n);
+        cpu[i] = (double)(server_cpu_ns(s) - before) / 1e3 / (double)n;
+        tls[i] = rate(b, &s->targets[true], clients, &n);
         ratio[i] = floors[i] / plain[i];
     }
+    vg_bench_target_close(&floor);
     floor_close(&f);
     report_row(b->report, "/s", plain, b->rounds, "durable creates, %u clients, plain", clients);
     report_row(b->report, "/s", tls, b->rounds, "  over TLS");

@@ -40,7 +40,7 @@ func start(client kubernetes.Interface, n int) int {
 	var stores []cache.Store
 	var synced []cache.InformerSynced
 	for i := 0; i < n; i++ {
-		node := fmt.Sprintf("spec.nodeName=node-%d", i)
+		node := fmt.Sprintf("spec.nodeName=bench-node-%d", i)
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 				if n > 1 {

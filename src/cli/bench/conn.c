@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "clock.h"
+#include "late.h"
 
 #define ROOM_BYTES ((size_t)256 * 1024)
 #define TURN_EVENTS 256
@@ -129,6 +129,16 @@ void vg_bench_conn_free(struct vg_bench_conn *c)
     vg_free(c);
 }
 
+int vg_bench_conn_release(struct vg_bench_conn *take_conn)
+{
+    int fd = take_conn->fd;
+    if (fd >= 0)
+        (void)epoll_ctl(take_conn->engine->epoll, EPOLL_CTL_DEL, fd, NULL);
+    take_conn->fd = -1;
+    vg_bench_conn_free(take_conn);
+    return fd;
+}
+
 /* ---- beginning ---- */
 
 static int set_up_tls(struct vg_bench_conn *c)
@@ -167,7 +177,7 @@ static int open_socket(struct vg_bench_conn *c, int receive_bytes)
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (receive_bytes)
         (void)setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
-    vg_bench_io_init(c->fd);
+    (void)vg_bench_late_init(c->fd);
     const struct sockaddr *a = (const struct sockaddr *)&t->address;
     if (connect(c->fd, a, t->address_n) < 0 && errno != EINPROGRESS)
         return -errno;
@@ -345,26 +355,16 @@ static void flush_all(struct vg_bench_engine *e)
         flush(VG_CONTAINER_OF(l, struct vg_bench_conn, work));
 }
 
-/* How many events there are by then: epoll tells each once. */
-static int wait_for_lull(struct vg_bench_engine *e, int n)
-{
-    int max = (int)e->events_max, all = (int)VG_MIN(e->conns, e->events_max);
-    for (int more = 1; more > 0 && n < all; n += VG_MAX(more, 0)) {
-        vg_bench_nap(e->lull_ns);
-        more = epoll_wait(e->epoll, e->events + n, max - n, 0);
-    }
-    return n;
-}
-
 int vg_bench_engine_turn(struct vg_bench_engine *e, int max_ms)
 {
     flush_all(e);
-    int n = epoll_wait(e->epoll, e->events, (int)e->events_max, max_ms);
+    int max = (int)e->events_max, n = epoll_wait(e->epoll, e->events, max, max_ms);
     if (n < 0)
         return errno == EINTR ? 0 : -errno;
     if (n > 0 && e->lull_ns)
-        n = wait_for_lull(e, n);
-    vg_bench_engine_set_clock(e);
+        n = vg_bench_late_wait(e->epoll, e->events, n, max, (int)VG_MIN(e->conns, e->events_max),
+                               e->lull_ns);
+    e->wall_ahead_ns = vg_bench_late_wall_ahead();
     for (int i = 0; i < n; i++) {
         struct vg_bench_conn *c = e->events[i].data.ptr;
         if (!c->is_dead)

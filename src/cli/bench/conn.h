@@ -19,13 +19,12 @@ struct vg_bench_reply;
 
 struct vg_bench_engine {
     int epoll;
-    char *room;          /* what is read lies here while it is told */
-    struct vg_list work; /* connections that have something to send */
-    uint64_t arrived_ns; /* what is being told: when the last of it came */
-    uint64_t now_ns, wall_ahead_ns;
+    char *room;             /* what is read lies here while it is told */
+    struct vg_list work;    /* connections that have something to send */
+    uint64_t arrived_ns;    /* what is being told: when the last of it came */
+    uint64_t wall_ahead_ns; /* as late.h has it, of this turn */
     /* Set by the owner: nothing is read until all connections have got something, or none of them
-     * anything new for so long, as reading takes time from a server that is still sending. 0:
-     * everything is read at once. */
+     * anything new for so long (late.h). 0: everything is read at once. */
     uint64_t lull_ns;
     size_t conns;
     struct epoll_event *events;
@@ -69,6 +68,9 @@ struct vg_bench_ask {
 VG_CHECK int vg_bench_conn_new(struct vg_bench_engine *e, const struct vg_bench_target *t,
                                bool is_h2, int receive_bytes, struct vg_bench_conn **ret);
 void vg_bench_conn_free(struct vg_bench_conn *c); /* requests under way are told nothing */
+/* Freed as above, but for its socket, which is the caller's and does not block; -1: it is dead.
+ * What has not been read yet lies there still. */
+VG_CHECK int vg_bench_conn_release(struct vg_bench_conn *take_conn);
 bool vg_bench_conn_is_dead(const struct vg_bench_conn *c);
 bool vg_bench_conn_is_ready(const struct vg_bench_conn *c);       /* connected, TLS too */
 const char *vg_bench_conn_trouble(const struct vg_bench_conn *c); /* why it is; "" when not */

@@ -70,14 +70,12 @@ int vg_bench_h1_ask(struct vg_bench_conn *c, const struct vg_bench_ask *ask)
     const struct vg_bench_target *t = c->target;
     bool has_auth = t->authorization.n > 0;
     size_t before = c->out.n;
-    int r =
-        vg_buf_printf(&c->out,
-                      "%s %s%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: vigil-bench\r\nAccept: %s\r\n"
-                      "%s%s%s%s",
-                      ask->method, t->prefix, ask->path, t->authority,
-                      ask->accept ? ask->accept : "application/json",
-                      has_auth ? "Authorization: " : "", has_auth ? t->authorization.p : "",
-                      has_auth ? "\r\n" : "", ask->is_gzip ? "Accept-Encoding: gzip\r\n" : "");
+    int r = vg_buf_printf(&c->out, "%s %s%s HTTP/1.1\r\nHost: %s\r\n%s%s%sAccept: %s\r\n%s%s%s%s",
+                          ask->method, t->prefix, ask->path, t->authority,
+                          t->agent ? "User-Agent: " : "", t->agent ? t->agent : "",
+                          t->agent ? "\r\n" : "", ask->accept ? ask->accept : "application/json",
+                          has_auth ? "Authorization: " : "", has_auth ? t->authorization.p : "",
+                          has_auth ? "\r\n" : "", ask->is_gzip ? "Accept-Encoding: gzip\r\n" : "");
     if (r == 0 && ask->body.n)
         r = vg_buf_printf(&c->out, "Content-Type: %s\r\nContent-Length: %zu\r\n",
                           ask->type ? ask->type : "application/json", ask->body.n);

@@ -1,5 +1,5 @@
-/* conn_h2.c - HTTP/2 of a connection, through nghttp2. Windows are wide: what the server may send
- * is limited by the sockets, as over HTTP/1.1. */
+/* conn_h2.c - HTTP/2 of a connection, through nghttp2. Windows are as wide as they can be: what the
+ * server may send is limited by the sockets, as over HTTP/1.1. */
 #include <errno.h>
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>
@@ -8,8 +8,7 @@
 #include "base/alloc.h"
 #include "conn_int.h"
 
-#define STREAM_WINDOW ((int32_t)4 << 20)
-#define CONN_WINDOW ((int32_t)64 << 20)
+#define WINDOW ((int32_t)0x7fffffff)
 
 static struct vg_bench_reply *reply_of(nghttp2_session *s, int32_t stream)
 {
@@ -70,11 +69,11 @@ int vg_bench_h2_init(struct vg_bench_conn *c)
     if (r != 0)
         return -ENOMEM;
     nghttp2_settings_entry entries[] = {
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, (uint32_t)STREAM_WINDOW},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, (uint32_t)WINDOW},
         {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
     };
     if (nghttp2_submit_settings(c->session, 0, entries, VG_ARRAY_LEN(entries)) != 0 ||
-        nghttp2_session_set_local_window_size(c->session, 0, 0, CONN_WINDOW) != 0)
+        nghttp2_session_set_local_window_size(c->session, 0, 0, WINDOW) != 0)
         return -ENOMEM;
     return 0;
 }
@@ -144,7 +143,8 @@ static int submit(struct vg_bench_conn *c, struct vg_bench_reply *r, const struc
     fields[n++] = pair(":scheme", t->is_tls ? "https" : "http");
     fields[n++] = pair(":authority", t->authority);
     fields[n++] = pair(":path", path);
-    fields[n++] = pair("user-agent", "vigil-bench");
+    if (t->agent)
+        fields[n++] = pair("user-agent", t->agent);
     fields[n++] = pair("accept", ask->accept ? ask->accept : "application/json");
     if (t->authorization.n)
         fields[n++] = pair("authorization", t->authorization.p);

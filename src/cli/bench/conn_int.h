@@ -1,4 +1,4 @@
-/* conn_int.h - a connection as conn.c and the two protocols see it. */
+/* conn_int.h - a connection as conn.c and the two protocols see it. Thread: as in conn.h. */
 #ifndef VG_CLI_BENCH_CONN_INT_H
 #define VG_CLI_BENCH_CONN_INT_H
 
@@ -42,10 +42,8 @@ VG_CHECK int vg_bench_h2_pump(struct vg_bench_conn *c);
 
 /* As recv does; the engine's arrived_ns is when the last of the bytes came. */
 VG_CHECK ssize_t vg_bench_io_read(struct vg_bench_conn *c, void *to, size_t room);
-void vg_bench_io_init(int fd);
 /* c->ssl reads and writes by it. 0, -ENOMEM. */
 VG_CHECK int vg_bench_io_attach(struct vg_bench_conn *c);
-void vg_bench_engine_set_clock(struct vg_bench_engine *e); /* before what is ready is read */
 
 /* The reply leaves its connection and is told. */
 void vg_bench_reply_end(struct vg_bench_reply *r, int err);

@@ -1,65 +1,22 @@
-/* conn_io.c - the socket under a connection. When bytes came is asked of the kernel, which knows
- * when it had them: the tool may then read them later, when it does not take the processor away
- * from the server that it measures, and decrypt and parse them later still. */
+/* conn_io.c - the socket under a connection, with and without TLS: when bytes came is known before
+ * they are decrypted (late.h). */
 #include <errno.h>
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <sys/socket.h>
-#include <time.h>
 
-#include "clock.h"
 #include "conn_int.h"
-
-static uint64_t ns_of(const struct timespec *t)
-{
-    return (uint64_t)t->tv_sec * VG_NS_PER_S + (uint64_t)t->tv_nsec;
-}
-
-void vg_bench_engine_set_clock(struct vg_bench_engine *e)
-{
-    struct timespec wall;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    e->now_ns = vg_bench_now();
-    e->wall_ahead_ns = ns_of(&wall) - e->now_ns;
-}
-
-void vg_bench_io_init(int fd)
-{
-    int one = 1;
-    (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one); /* without: see arrival */
-}
-
-/* By our clock. A system that does not tell when: now, which is before anything is decrypted. */
-static uint64_t arrival(const struct vg_bench_engine *e, struct msghdr *m)
-{
-    struct timespec at;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
-        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
-            memcpy(&at, CMSG_DATA(c), sizeof at);
-            return ns_of(&at) - e->wall_ahead_ns;
-        }
-    return vg_bench_now();
-}
+#include "late.h"
 
 ssize_t vg_bench_io_read(struct vg_bench_conn *c, void *to, size_t room)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(struct timespec))];
-    } control;
-    struct iovec v = {to, room};
-    struct msghdr m = {.msg_iov = &v,
-                       .msg_iovlen = 1,
-                       .msg_control = control.bytes,
-                       .msg_controllen = sizeof control.bytes};
     if (c->is_drained) {
         errno = EAGAIN;
         return -1;
     }
-    ssize_t n = recvmsg(c->fd, &m, 0);
-    if (n > 0)
-        c->engine->arrived_ns = arrival(c->engine, &m);
+    struct vg_bench_engine *e = c->engine;
+    ssize_t n = vg_bench_late_recv(c->fd, to, room, 0, e->wall_ahead_ns, &e->arrived_ns);
     /* There was no more, and epoll tells when there is: asking again would cost a call for each
      * event. An end that came with the bytes is not told twice. */
     c->is_drained = !c->may_be_over && n > 0 && (size_t)n < room;

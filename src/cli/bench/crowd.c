@@ -41,7 +41,6 @@ struct vg_bench_crowd {
     char why[ERROR_TEXT_MAX]; /* what the first refusal said */
     bool is_running, has_failed /* memory */;
     pthread_t thread;
-    uint64_t thread_cpu_ns;
     struct vg_hist latency;
     _Atomic bool must_end, waits_for_lull;
     _Atomic uint64_t marks, bytes, measure_from;
@@ -231,15 +230,12 @@ int vg_bench_crowd_open(const struct vg_bench_crowd_opts *opts, struct vg_bench_
 static void *read_all(void *arg)
 {
     struct vg_bench_crowd *c = arg;
-    struct timespec t;
     uint64_t lull = VG_MIN(VG_MAX(c->o.n * LULL_EACH_NS, LULL_MIN_NS), LULL_MAX_NS);
     while (!atomic_load(&c->must_end)) {
         c->engine.lull_ns = atomic_load(&c->waits_for_lull) ? lull : 0;
         if (vg_bench_engine_turn(&c->engine, TURN_MS) < 0)
             break;
     }
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0)
-        c->thread_cpu_ns += (uint64_t)t.tv_sec * VG_NS_PER_S + (uint64_t)t.tv_nsec;
     return NULL;
 }
 
@@ -332,11 +328,6 @@ void vg_bench_crowd_arrivals(const struct vg_bench_crowd *c, uint64_t since_ns,
 const struct vg_hist *vg_bench_crowd_latency(const struct vg_bench_crowd *c)
 {
     return &c->latency;
-}
-
-uint64_t vg_bench_crowd_cpu_ns(const struct vg_bench_crowd *c)
-{
-    return c->thread_cpu_ns;
 }
 
 /* ---- judging ---- */

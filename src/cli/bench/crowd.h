@@ -54,7 +54,6 @@ void vg_bench_crowd_arrivals(const struct vg_bench_crowd *c, uint64_t since_ns,
 /* ---- when it is stopped ---- */
 
 const struct vg_hist *vg_bench_crowd_latency(const struct vg_bench_crowd *c);
-uint64_t vg_bench_crowd_cpu_ns(const struct vg_bench_crowd *c); /* of its thread, so far */
 
 struct vg_bench_verdict {
     uint64_t lost, duplicates;

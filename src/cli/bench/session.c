@@ -6,9 +6,9 @@
 
 #include "base/rng.h"
 #include "bench.h"
+#include "call.h"
 #include "events.h"
 
-#define CALL_LIMIT_NS (90 * VG_NS_PER_S)
 /* A namespace goes away: where controllers run it is theirs, and takes them a while; elsewhere it
  * is done here, unless the server does it at once. */
 #define GONE_LIMIT_NS (90 * VG_NS_PER_S)
@@ -16,30 +16,7 @@
 
 /* ---- one request ---- */
 
-struct call {
-    struct vg_bench_reply reply;
-    struct vg_buf *body;
-    bool is_done;
-    int err;
-};
-
-static void on_data(struct vg_bench_reply *r, struct vg_slice bytes)
-{
-    struct call *c = VG_CONTAINER_OF(r, struct call, reply);
-    if (c->body && c->err == 0)
-        c->err = vg_buf_append_slice(c->body, bytes);
-}
-
-static void on_end(struct vg_bench_reply *r, int err)
-{
-    struct call *c = VG_CONTAINER_OF(r, struct call, reply);
-    c->is_done = true;
-    c->err = c->err ? c->err : err;
-}
-
-static const struct vg_bench_reply_ops ops = {NULL, on_data, on_end};
-
-static int try_call(struct vg_bench *b, const struct vg_bench_ask *ask, struct call *c)
+static int try_call(struct vg_bench *b, const struct vg_bench_ask *ask, struct vg_bench_answer *ret)
 {
     int r = 0;
     if (b->conn && vg_bench_conn_is_dead(b->conn)) {
@@ -48,29 +25,18 @@ static int try_call(struct vg_bench *b, const struct vg_bench_ask *ask, struct c
     }
     if (!b->conn)
         r = vg_bench_conn_new(&b->engine, &b->target, false, 0, &b->conn);
-    if (r == 0)
-        r = vg_bench_conn_ask(b->conn, &c->reply, ask);
-    for (uint64_t begin = vg_bench_now(); r == 0 && !c->is_done;) {
-        r = vg_bench_engine_turn(&b->engine, 100);
-        if (r == 0 && vg_bench_is_interrupted())
-            r = VIGIL_E_CANCELED;
-        if (r == 0 && vg_bench_now() - begin > CALL_LIMIT_NS)
-            r = VIGIL_E_TIMEOUT;
-    }
-    return r == 0 ? c->err : r;
+    return r < 0 ? r : vg_bench_call_on(b->conn, ask, ret);
 }
 
 int vg_bench_call(struct vg_bench *b, const struct vg_bench_ask *ask, struct vg_buf *ret)
 {
-    struct call c = {.reply.ops = &ops, .body = ret};
+    struct vg_bench_answer answer = {.body = ret};
     bool was_open = b->conn && !vg_bench_conn_is_dead(b->conn);
-    int r = try_call(b, ask, &c);
-    if (r < 0 && r != VIGIL_E_CANCELED && was_open && c.reply.status == 0) {
-        c = (struct call){.reply.ops = &ops, .body = ret};
-        r = try_call(b, ask, &c); /* the server closes connections that were idle */
-    }
+    int r = try_call(b, ask, &answer);
+    if (r < 0 && r != VIGIL_E_CANCELED && was_open && answer.status == 0)
+        r = try_call(b, ask, &answer); /* the server closes connections that were idle */
     if (r == 0)
-        return c.reply.status;
+        return answer.status;
     const char *why =
         b->conn && vg_bench_conn_is_dead(b->conn) ? vg_bench_conn_trouble(b->conn) : vg_err_text(r);
     (void)vg_fail(&b->status, r, "%s %s: %s", ask->method, ask->path,
