@@ -1,4 +1,5 @@
 /* api_list_test.c - LIST over real sockets, on the engine named by the first argument. */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "read_world.h"
@@ -154,8 +155,69 @@ static void what_the_tail_has_lost_is_read_from_storage(void **state)
 static int open_cold(void **state)
 {
     (void)state;
-    open_driver((struct vg_adrv_opts){.is_cold = true});
+    open_driver((struct vg_adrv_opts){.is_cold = true, .cacher.ready_ms = 600000});
     return 0;
+}
+
+static int open_cold_for_long(void **state)
+{
+    (void)state;
+    open_driver((struct vg_adrv_opts){.is_cold = true, .cacher.ready_ms = 1});
+    return 0;
+}
+
+struct asker {
+    pthread_t thread;
+    struct vg_reply reply;
+    struct vg_stream stream;
+};
+
+static void *ask_list(void *arg)
+{
+    vg_adrv_get(&d, MAPS, &((struct asker *)arg)->reply);
+    return NULL;
+}
+
+static void *ask_watch(void *arg)
+{
+    vg_stream_open(&d, MAPS "?watch=1&resourceVersion=0", NULL, &((struct asker *)arg)->stream);
+    return NULL;
+}
+
+/* Who asks while the cache is being filled is answered once, and not sent away. */
+static void a_cache_that_is_being_filled_is_waited_for(void **state)
+{
+    (void)state;
+    struct asker lister = {0}, watcher = {0};
+    put_letters("a", "c");
+    assert_int_equal(pthread_create(&lister.thread, NULL, ask_list, &lister), 0);
+    assert_int_equal(pthread_create(&watcher.thread, NULL, ask_watch, &watcher), 0);
+    for (int i = 0; i < 50; i++) { /* what needs no cache is answered meanwhile */
+        get(MAPS "/b");
+        assert_int_equal(reply.status, 200);
+    }
+    vg_adrv_warm(&d);
+    assert_int_equal(pthread_join(lister.thread, NULL), 0);
+    assert_int_equal(pthread_join(watcher.thread, NULL), 0);
+    assert_int_equal(lister.reply.status, 200);
+    assert_non_null(strstr(lister.reply.body.p, "\"name\":\"c\""));
+    assert_int_equal(watcher.stream.status, 200);
+    assert_non_null(strstr(vg_stream_line(&watcher.stream), "\"name\":\"a\""));
+    vg_stream_close(&watcher.stream);
+    vg_reply_done(&lister.reply);
+}
+
+/* Who has gone meanwhile is forgotten. */
+static void who_leaves_while_the_cache_is_filled_is_forgotten(void **state)
+{
+    (void)state;
+    put_letters("a", "c");
+    for (int i = 0; i < 8; i++)
+        vg_adrv_shoot(&d, "GET", i % 2 ? MAPS : MAPS "?watch=1", NULL, NULL);
+    get(MAPS "/b");
+    assert_int_equal(reply.status, 200);
+    vg_adrv_warm(&d);
+    assert_string_equal(list(MAPS).names, "a b c");
 }
 
 static void a_cold_cache_asks_to_come_again(void **state)
@@ -380,7 +442,12 @@ int main(int argc, char **argv)
         ON_SERVER(pages_are_exact),
         cmocka_unit_test_setup_teardown(what_the_tail_has_lost_is_read_from_storage,
                                         open_with_short_tail, close_server),
-        cmocka_unit_test_setup_teardown(a_cold_cache_asks_to_come_again, open_cold, close_server),
+        cmocka_unit_test_setup_teardown(a_cold_cache_asks_to_come_again, open_cold_for_long,
+                                        close_server),
+        cmocka_unit_test_setup_teardown(a_cache_that_is_being_filled_is_waited_for, open_cold,
+                                        close_server),
+        cmocka_unit_test_setup_teardown(who_leaves_while_the_cache_is_filled_is_forgotten,
+                                        open_cold, close_server),
         ON_SERVER(selectors_narrow_the_walk),
         ON_SERVER(requests_that_take_too_long_are_504),
         ON_SERVER(clients_that_leave_cost_nothing),

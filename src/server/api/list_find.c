@@ -3,7 +3,8 @@
  *   any          the newest snapshot
  *   at least N   the newest, when the cache has come that far; a wait of 3 s, then 504 - or, for
  * the most recent, storage exactly N    the snapshot of that revision; when the hot tail has lost
- * it, storage not ready    429, but storage for a page without selectors uncached     storage */
+ * it, storage not ready    waits for the cache, if it has not been away for long; then 429; but
+ * storage for a page without selectors uncached     storage */
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -285,12 +286,29 @@ static void wait_for_newest(struct vg_lister *l)
     vg_cache_wait_consistent(l->call->loop->port, &l->wait, on_fresh);
 }
 
+static void on_ready(struct vg_cache_wait *wait, int err)
+{
+    struct vg_lister *l = VG_CONTAINER_OF(wait, struct vg_lister, wait);
+    l->is_waiting = false;
+    if (l->call->is_answered)
+        vg_list_finish(l); /* its time is over */
+    else if (err < 0)
+        refuse_not_ready(l);
+    else
+        vg_list_find(l);
+}
+
+/* Once: what is lost again meanwhile is not there soon. */
 static void find_not_ready(struct vg_lister *l)
 {
+    bool is_again = l->was_held;
+    l->was_held = true;
     if (l->limit && !l->opts.has_selector)
         find_in_storage(l);
-    else
+    else if (is_again || vg_cache_wait_ready(l->call->loop->port, &l->wait, on_ready) < 0)
         refuse_not_ready(l);
+    else
+        l->is_waiting = true;
 }
 
 static void find_newest(struct vg_lister *l)

@@ -63,6 +63,7 @@ struct vg_lister {
     struct vg_range range;
     struct vg_obj_key range_start, range_end;
     bool is_waiting, is_reading, is_from_storage;
+    bool was_held;        /* until the cache was ready */
     bool is_of_deleted;   /* it was not found by a list, and does not count as one */
     bool more_in_storage; /* beyond what `hold` has */
     vg_rev list_rev;

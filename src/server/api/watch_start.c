@@ -1,6 +1,7 @@
 /* watch_start.c - WATCH: how it begins.
  *
  *   options -> wait until fresh (state of now, or of N) -> vg_cache_watch -> head -> frames ... end
+ *                        ^------- wait until ready -------------'
  *
  *   resourceVersion  sendInitialEvents   begins with
  *   unset            true (default)      the state, at least as new as storage; end bookmark
@@ -29,6 +30,7 @@ struct starting {
     bool with_end_bookmark;
     bool from_newest; /* rev is the store's of now, as far as it is known here */
     bool is_waiting;
+    bool was_held; /* until the cache was ready */
     struct vg_cache_wait wait;
 };
 
@@ -140,6 +142,17 @@ static void started(struct starting *s, struct vg_cache_watcher *watcher)
         vg_watch_settle(call);
 }
 
+static void refuse_not_ready(struct starting *s)
+{
+    struct vg_api_status status;
+    vg_status_too_many(&s->call->ask->arena, &status,
+                       vg_cacher_retry_after_s(s->call->loop->api->cacher),
+                       "storage is (re)initializing");
+    refuse(s, &status);
+}
+
+static void hold(struct starting *s);
+
 static void start(struct starting *s)
 {
     struct vg_api_call *call = s->call;
@@ -171,10 +184,7 @@ static void start(struct starting *s)
         vg_watch_say_expired(&call->ask->arena, kind, s->rev, oldest, &status);
         end_at_once(s, &status);
     } else if (r == VIGIL_E_BUSY) {
-        vg_status_too_many(&call->ask->arena, &status,
-                           vg_cacher_retry_after_s(call->loop->api->cacher),
-                           "storage is (re)initializing");
-        refuse(s, &status);
+        hold(s);
     } else {
         vg_status_from_err(&call->ask->arena, &status, r, NULL);
         refuse(s, &status);
@@ -215,6 +225,13 @@ static void on_closed_early(struct vg_api_call *call, int err)
 
 static const struct vg_api_op starting_op = {.closed = on_closed_early};
 
+static void wait_here(struct starting *s)
+{
+    s->is_waiting = true;
+    s->call->state = s;
+    s->call->op = &starting_op;
+}
+
 static void start_when_fresh(struct starting *s)
 {
     struct vg_cacher *c = s->call->loop->api->cacher;
@@ -226,13 +243,34 @@ static void start_when_fresh(struct starting *s)
         start(s);
         return;
     }
-    s->is_waiting = true;
-    s->call->state = s;
-    s->call->op = &starting_op;
+    wait_here(s);
     if (must_ask)
         vg_cache_wait_consistent(s->call->loop->port, &s->wait, on_fresh);
     else
         vg_cache_wait_fresh(s->call->loop->port, s->rev, &s->wait, on_fresh);
+}
+
+/* ---- waiting until ready ---- */
+
+static void on_ready(struct vg_cache_wait *wait, int err)
+{
+    struct starting *s = VG_CONTAINER_OF(wait, struct starting, wait);
+    s->is_waiting = false;
+    if (err < 0)
+        refuse_not_ready(s);
+    else
+        start_when_fresh(s);
+}
+
+/* Once: what is lost again meanwhile is not there soon. */
+static void hold(struct starting *s)
+{
+    bool is_again = s->was_held;
+    s->was_held = true;
+    if (is_again || vg_cache_wait_ready(s->call->loop->port, &s->wait, on_ready) < 0)
+        refuse_not_ready(s);
+    else
+        wait_here(s);
 }
 
 /* ---- the request ---- */

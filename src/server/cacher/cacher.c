@@ -168,6 +168,7 @@ static void fill_opts(struct vg_cacher_opts *o)
     fill_ms(&o->stall_ms, 60000);
     fill_ms(&o->bookmark_ms, 60000);
     fill_ms(&o->fresh_ms, 3000);
+    fill_ms(&o->ready_ms, 5000);
 }
 
 static void free_cacher(struct vg_cacher *c)

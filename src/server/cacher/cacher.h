@@ -74,6 +74,7 @@ struct vg_cacher_opts {
     uint64_t bookmark_ms;                    /* 60 s, with jitter */
     size_t pinned_max;                       /* bytes that slow sinks may pin: 256 MiB */
     uint64_t fresh_ms;                       /* wait until fresh: 3 s */
+    uint64_t ready_ms;                       /* wait until ready, since it was not: 5 s */
     uint64_t seed;                           /* of jitter; 0 = random */
 };
 
@@ -165,6 +166,7 @@ struct vg_cache_wait {
     struct vg_mail mail;
     struct vg_cache_port *port;
     vg_rev rev;
+    bool is_for_ready;
     int result;
     void (*done)(struct vg_cache_wait *wait, int err);
 };
@@ -175,6 +177,11 @@ void vg_cache_wait_cancel(struct vg_cache_wait *wait); /* done has not run, and 
  * to done. Also an error of storage. */
 void vg_cache_wait_consistent(struct vg_cache_port *p, struct vg_cache_wait *wait,
                               void (*done)(struct vg_cache_wait *wait, int err));
+/* Wait until the cache is ready: done(arg, 0), or VIGIL_E_BUSY when ready_ms have passed since it
+ * was not. VIGIL_E_BUSY at once, and no call of done: they have. A cache that is being filled is
+ * ready soon, and who is sent away comes again later than that. */
+VG_CHECK int vg_cache_wait_ready(struct vg_cache_port *p, struct vg_cache_wait *wait,
+                                 void (*done)(struct vg_cache_wait *wait, int err));
 /* How new a state must be to be current, if that is known without asking: not in a store that
  * others write to. False: wait for it. */
 bool vg_cache_knows_newest(struct vg_cacher *c, vg_rev *ret_rev);

@@ -37,6 +37,17 @@ static void set_ready(struct vg_cacher *c, bool is_ready)
     vg_debug(c->opts.log, "cache_ready", "ready=%d", is_ready);
 }
 
+/* All that was asked for at the start is published: wake who waits for it (vg_cache_wait_ready).
+ * Without memory their time runs out. */
+static void become_ready(struct vg_cacher *c)
+{
+    c->state = FEED_FOLLOWING;
+    set_ready(c, true);
+    struct vg_cache_batch *b = vg_cache_batch_new(0);
+    if (b)
+        vg_publish_batch(c, b, vg_cacher_revision(c));
+}
+
 static void on_batch(struct vg_watch *w, const struct vg_watch_batch *in, void *arg)
 {
     struct vg_cacher *c = arg;
@@ -50,10 +61,8 @@ static void on_batch(struct vg_watch *w, const struct vg_watch_batch *in, void *
     }
     vg_count(&c->progress, in->n == 0);
     vg_publish_batch(c, b, in->rev);
-    if (c->state == FEED_FILLING && in->rev >= c->ready_rev) {
-        c->state = FEED_FOLLOWING;
-        set_ready(c, true);
-    }
+    if (c->state == FEED_FILLING && in->rev >= c->ready_rev)
+        become_ready(c);
 }
 
 /* ---- losing the place ---- */

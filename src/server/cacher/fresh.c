@@ -1,4 +1,4 @@
-/* fresh.c - waiting until a port has pulled a revision, and what is current.
+/* fresh.c - waiting until a port has pulled a revision, or the cache is ready, and what is current.
  * A store that others write to has to be asked how new a state must be (vg_storage_fresh). A port
  * asks for all who wait on it: who comes while it is asking waits for the next question, since the
  * one under way may have been answered before. The question outlives a port that is closed. */
@@ -25,35 +25,57 @@ static void finish(struct vg_cache_wait *w, int err)
 
 static void on_late(struct vg_timer *t)
 {
-    finish(VG_CONTAINER_OF(t, struct vg_cache_wait, timer), VIGIL_E_FUTURE);
+    struct vg_cache_wait *w = VG_CONTAINER_OF(t, struct vg_cache_wait, timer);
+    finish(w, w->is_for_ready ? VIGIL_E_BUSY : VIGIL_E_FUTURE);
 }
 
 void vg_port_serve_waits(struct vg_cache_port *p)
 {
     VG_LIST_FOREACH_SAFE (n, &p->waits) {
         struct vg_cache_wait *w = VG_CONTAINER_OF(n, struct vg_cache_wait, link);
-        if (w->rev <= p->seen)
+        if (w->is_for_ready ? vg_cacher_is_ready(p->c) : w->rev <= p->seen)
             finish(w, 0);
     }
     vg_port_awaited(p);
 }
 
-static void begin(struct vg_cache_port *p, struct vg_cache_wait *wait,
+static void begin(struct vg_cache_port *p, struct vg_cache_wait *wait, uint64_t limit_ns,
                   void (*done)(struct vg_cache_wait *wait, int err))
 {
     wait->port = p;
     wait->done = done;
+    wait->is_for_ready = false;
     wait->timer = (struct vg_timer){0};
-    vg_timer_start(p->loop, &wait->timer, p->c->opts.fresh_ms * VG_NS_PER_MS, on_late);
+    vg_timer_start(p->loop, &wait->timer, limit_ns, on_late);
+}
+
+static uint64_t fresh_ns(const struct vg_cache_port *p)
+{
+    return p->c->opts.fresh_ms * VG_NS_PER_MS;
 }
 
 void vg_cache_wait_fresh(struct vg_cache_port *p, vg_rev rev, struct vg_cache_wait *wait,
                          void (*done)(struct vg_cache_wait *wait, int err))
 {
-    begin(p, wait, done);
+    begin(p, wait, fresh_ns(p), done);
     wait->rev = rev;
     vg_list_push_back(&p->waits, &wait->link);
     vg_port_await(p); /* also when it is fresh already: never from within */
+}
+
+/* The feed publishes a batch once it is ready, which wakes. */
+int vg_cache_wait_ready(struct vg_cache_port *p, struct vg_cache_wait *wait,
+                        void (*done)(struct vg_cache_wait *wait, int err))
+{
+    uint64_t now = vg_cacher_now_ns(p->c);
+    uint64_t end = atomic_load(&p->c->down_since_ns) + p->c->opts.ready_ms * VG_NS_PER_MS;
+    if (now >= end)
+        return VIGIL_E_BUSY;
+    begin(p, wait, end - now, done);
+    wait->is_for_ready = true;
+    vg_list_push_back(&p->waits, &wait->link);
+    vg_port_await(p);
+    return 0;
 }
 
 void vg_cache_wait_cancel(struct vg_cache_wait *wait)
@@ -113,7 +135,7 @@ void vg_cache_wait_consistent(struct vg_cache_port *p, struct vg_cache_wait *wai
         vg_cache_wait_fresh(p, vg_storage_revision(p->c->opts.storage), wait, done);
         return;
     }
-    begin(p, wait, done);
+    begin(p, wait, fresh_ns(p), done);
     vg_list_push_back(&f->wanting, &wait->link);
     if (!f->is_asking)
         ask(f);
