@@ -1,11 +1,12 @@
 /* conn.c - a connection: when to read and write, and how it ends; see conn_int.h.
+ * Handshakes are in conn_handshake.c.
  *
  *   HANDSHAKING --> OPEN --> FINISHING (sends what waits) --> LINGERING --> gone
  *        |            |           |                              |
  *        +------------+-----------+------- CLOSING --------------+
  *
- *   N1 only settle() and vg_conn_close_all() tear a connection down; whoever called into a codec
- *      calls settle() last and does not touch the connection afterwards.
+ *   N1 only vg_conn_settle() and vg_conn_close_all() tear a connection down; whoever called into
+ *      a codec calls it last and does not touch the connection afterwards.
  *   N2 while is_blocked the socket is not written to; the poll for writing ends it.
  *   N3 a connection sends at most FLUSH_BUDGET and FLUSH_SENDS times in one turn, so that no reader
  *      holds the others up. */
@@ -32,14 +33,8 @@
  * reset the connection before it has read our last words. */
 #define LINGER_MS 2000u
 
-/* 1 s: what a handshake has before it gives way to a new one, when there is room for no more. Who
- * holds the room with silence then keeps the others out for no longer than that. */
-#define HANDSHAKE_SURE_MS 1000u
-
 /* 1 s: while the server drains, what a handshake has left, and a first request after it. */
 #define DRAIN_MS 1000u
-
-static void settle(struct vg_conn *conn);
 
 uint64_t vg_conn_now(const struct vg_conn *conn)
 {
@@ -124,7 +119,7 @@ static void on_timer(struct vg_timer *t)
         if (conn->server->is_draining)
             conn->codec->ops->drain(conn->codec);
     }
-    settle(conn);
+    vg_conn_settle(conn);
 }
 
 void vg_conn_alarm(struct vg_conn *conn, uint64_t due_ns)
@@ -187,8 +182,7 @@ static void read_some(struct vg_conn *conn)
 
 /* ---- sending ---- */
 
-/* Nothing waits any more: say so, and wait for the other side to close. */
-static void say_bye(struct vg_conn *conn)
+void vg_conn_say_bye(struct vg_conn *conn)
 {
     if (conn->is_peer_done) {
         vg_conn_close(conn, 0);
@@ -252,12 +246,12 @@ static void flush(struct vg_conn *conn)
     } else if (conn->codec && !conn->is_lingering) {
         send_all(conn);
         if (conn->is_finishing && !conn->is_closing && conn->out.n == 0)
-            say_bye(conn);
+            vg_conn_say_bye(conn);
     }
     begin_to_wait(conn);
     update_interest(conn);
     vg_list_remove(&conn->dirty);
-    settle(conn);
+    vg_conn_settle(conn);
 }
 
 void vg_conn_flush_dirty(struct vg_http_server *s)
@@ -271,7 +265,7 @@ void vg_conn_flush_dirty(struct vg_http_server *s)
 
 /* While the server drains, who has come before the end may bring a request, if it does so soon.
  * HTTP/2 sees to that itself. */
-static int begin(struct vg_conn *conn)
+int vg_conn_begin(struct vg_conn *conn)
 {
     bool is_h2 = conn->tls && vg_tls_session_is_h2(conn->tls);
     int r = is_h2 ? vg_h2_new(conn, &conn->codec) : vg_h1_new(conn, &conn->codec);
@@ -282,83 +276,6 @@ static int begin(struct vg_conn *conn)
     else
         vg_conn_alarm(conn, vg_conn_now(conn) + DRAIN_MS * VG_NS_PER_MS);
     return 0;
-}
-
-static void begin_handshake(struct vg_conn *conn)
-{
-    conn->is_handshaking = true;
-    vg_list_push_back(&conn->server->shaking, &conn->shaking);
-    atomic_fetch_add_explicit(&conn->server->shared->handshakes, 1, memory_order_relaxed);
-    if (conn->address)
-        atomic_fetch_add_explicit(&conn->address->handshakes, 1, memory_order_relaxed);
-}
-
-static void end_handshake(struct vg_conn *conn, bool is_ok)
-{
-    conn->is_handshaking = false;
-    vg_list_remove(&conn->shaking);
-    atomic_fetch_sub_explicit(&conn->server->shared->handshakes, 1, memory_order_relaxed);
-    if (conn->address)
-        atomic_fetch_sub_explicit(&conn->address->handshakes, 1, memory_order_relaxed);
-    if (!is_ok)
-        vg_net_count(&conn->server->counts.handshakes_failed, 1);
-}
-
-static struct vg_conn *oldest_handshake(const struct vg_http_server *s,
-                                        const struct vg_net_address *address)
-{
-    for (struct vg_list *n = s->shaking.next; n != &s->shaking; n = n->next) {
-        struct vg_conn *conn = VG_CONTAINER_OF(n, struct vg_conn, shaking);
-        if (!address || conn->address == address)
-            return conn;
-    }
-    return NULL;
-}
-
-bool vg_conn_cut_handshake(struct vg_http_server *s, const struct vg_net_address *address)
-{
-    struct vg_conn *conn = oldest_handshake(s, address);
-    if (!conn)
-        return false;
-    uint64_t most = s->limits->handshake_ms, sure = VG_MIN(most, HANDSHAKE_SURE_MS);
-    if (conn->timer.due_ns > vg_conn_now(conn) + (most - sure) * VG_NS_PER_MS)
-        return false;
-    vg_net_count(&s->counts.timeouts, 1);
-    vg_conn_close(conn, VIGIL_E_TIMEOUT);
-    settle(conn);
-    return true;
-}
-
-/* A client whose certificate is refused learns why from the alert; with the connection cut at once
- * it would see no more than a reset. */
-static void turn_away(struct vg_conn *conn)
-{
-    end_handshake(conn, false);
-    vg_net_count(&conn->server->counts.open_tls, UINT64_MAX); /* -1 */
-    vg_tls_session_free(vg_steal(conn->tls));                 /* what comes is dropped unread */
-    conn->is_finishing = true;
-    say_bye(conn);
-}
-
-static void handshake(struct vg_conn *conn)
-{
-    bool wants_write = false;
-    int r = vg_tls_session_handshake(conn->tls, &wants_write);
-    conn->is_blocked = wants_write;
-    if (r == 1) {
-        end_handshake(conn, true);
-        vg_timer_stop(conn->server->loop, &conn->timer);
-        conn->peer.identity = vg_tls_session_identity(conn->tls);
-        r = begin(conn);
-    }
-    if (r < 0) {
-        vg_debug(conn->server->log, "handshake_failed", "peer=%s reason=%s", conn->peer.address,
-                 vg_tls_session_why(conn->tls));
-        if (conn->is_handshaking && vg_tls_session_has_refused(conn->tls))
-            turn_away(conn);
-        else
-            vg_conn_close(conn, r);
-    }
 }
 
 static void on_hang_up(struct vg_conn *conn)
@@ -377,7 +294,7 @@ static void on_poll(uv_poll_t *handle, int status, int events)
     if (status < 0)
         vg_conn_close(conn, VIGIL_E_CANCELED);
     else if (conn->is_handshaking)
-        handshake(conn);
+        vg_handshake_step(conn);
     else {
         if (events & UV_WRITABLE) {
             conn->is_blocked = false;
@@ -389,7 +306,7 @@ static void on_poll(uv_poll_t *handle, int status, int events)
             on_hang_up(conn);
     }
     update_interest(conn);
-    settle(conn);
+    vg_conn_settle(conn);
 }
 
 /* ---- beginning and end ---- */
@@ -415,7 +332,7 @@ static void take_down(struct vg_conn *conn, int err)
     struct vg_http_server *s = conn->server;
     conn->is_closing = true;
     if (conn->is_handshaking)
-        end_handshake(conn, false);
+        vg_handshake_end(conn, false);
     if (conn->codec) {
         conn->codec->ops->closed(conn->codec, err);
         conn->codec->ops->free(conn->codec);
@@ -447,7 +364,7 @@ static void tear_down(struct vg_conn *conn, int err)
     conn->fd = -1;
 }
 
-static void settle(struct vg_conn *conn)
+void vg_conn_settle(struct vg_conn *conn)
 {
     if (conn->is_closing && conn->fd >= 0)
         tear_down(conn, conn->close_err);
@@ -457,13 +374,13 @@ static int start(struct vg_conn *conn, struct vg_tls *tls)
 {
     struct vg_http_server *s = conn->server;
     if (!tls)
-        return begin(conn);
+        return vg_conn_begin(conn);
     int r = vg_tls_session_new(tls, conn->fd, &conn->tls);
     if (r < 0)
         return r;
     vg_net_count(&s->counts.open_tls, 1);
     conn->peer.is_tls = true;
-    begin_handshake(conn);
+    vg_handshake_begin(conn);
     vg_conn_alarm(conn, vg_conn_now(conn) + s->limits->handshake_ms * VG_NS_PER_MS);
     return 0;
 }
@@ -504,7 +421,7 @@ void vg_conn_drain(struct vg_conn *conn)
     if (conn->codec && !conn->is_closing && !conn->is_finishing)
         conn->codec->ops->drain(conn->codec);
     update_interest(conn);
-    settle(conn);
+    vg_conn_settle(conn);
 }
 
 void vg_conn_close_all(struct vg_http_server *s, int err)

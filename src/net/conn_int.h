@@ -12,7 +12,8 @@
  *      are noted, and carried out by conn.c when no codec function runs.
  *   C2 on_closed, on_drained and on_progress are only ever called from receive, received_end, fill,
  *      sent, tick and closed, never from within what a handler calls.
- *   C3 after closed() nothing but free() is called. */
+ *   C3 after closed() nothing but free() is called.
+ * Thread: all of it is that of the server's loop. */
 #ifndef VG_NET_CONN_INT_H
 #define VG_NET_CONN_INT_H
 
@@ -119,6 +120,20 @@ VG_CHECK int vg_h1_new(struct vg_conn *conn, struct vg_codec **ret_codec);
 /* The client's preface has not been received yet; over plain TCP with prior knowledge h1 passes on
  * every byte from "PRI" on. */
 VG_CHECK int vg_h2_new(struct vg_conn *conn, struct vg_codec **ret_codec);
+
+/* ---- between conn.c and conn_handshake.c ---- */
+
+/* It is being shaken hands on; the caller sees to the time it has. */
+void vg_handshake_begin(struct vg_conn *conn);
+/* Go on: it has its codec, or goes on later, or closes. */
+void vg_handshake_step(struct vg_conn *conn);
+void vg_handshake_end(struct vg_conn *conn, bool is_ok);
+/* The codec is made. 0, -ENOMEM. */
+VG_CHECK int vg_conn_begin(struct vg_conn *conn);
+/* Nothing waits any more: say so, and wait for the other side to close. */
+void vg_conn_say_bye(struct vg_conn *conn);
+/* Carries out an end that was noted: the connection may be gone afterwards. */
+void vg_conn_settle(struct vg_conn *conn);
 
 /* ---- without a socket ---- */
 
