@@ -202,6 +202,7 @@ static void draining_answers_what_was_handed_over_before(void **state)
     while (!is_over)
         vg_loop_turn(h.loop, true);
     char got[256];
+    assert_int_equal(poll(&(struct pollfd){.fd = h.fds[1], .events = POLLIN}, 1, -1), 1);
     ssize_t n = recv(h.fds[1], got, sizeof got, MSG_DONTWAIT);
     assert_true(n > 0 && memmem(got, (size_t)n, "401 ", 4)); /* the second was handed over */
     end_handed(*state, &h);

@@ -1,6 +1,8 @@
 /* tls_limits_test.c - how long a handshake may take, and how many may be under way at once. */
 #include "tls_server_testing.h"
 
+#include <poll.h>
+
 static void slow_handshakes_are_cut(void **state)
 {
     struct tls_test *t = *state;
@@ -16,13 +18,19 @@ static void slow_handshakes_are_cut(void **state)
     assert_int_equal(stats.handshakes_failed, 1);
 }
 
-static int count_ends(struct tls_test *t, const int *fds, int n)
+/* The end of a connection comes by way of the kernel, which may be busy. */
+static void expect_ends(struct tls_test *t, const int *fds, int n, int want)
 {
     int ends = 0;
-    net_turns(&t->net, 10);
-    for (int i = 0; i < n; i++)
-        ends += recv(fds[i], &(char){0}, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
-    return ends;
+    for (int turn = 0; turn < 10 || (ends < want && turn < 60000); turn++) {
+        net_turns(&t->net, 1);
+        ends = 0;
+        for (int i = 0; i < n; i++)
+            ends += recv(fds[i], &(char){0}, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+        if (ends < want)
+            poll(NULL, 0, 1);
+    }
+    assert_int_equal(ends, want);
 }
 
 static struct vg_listener *listen_within(struct tls_test *t, struct vg_http_limits limits)
@@ -81,11 +89,11 @@ static void handshakes_have_a_cap(void **state)
     int fds[4];
     for (int i = 0; i < 4; i++)
         fds[i] = connect_to(l);
-    assert_int_equal(count_ends(&t, fds, 4), 2);
+    expect_ends(&t, fds, 4, 2);
     shake_on(&t, fds[0]); /* one is through: there is room for another */
     close(fds[3]);
     fds[3] = connect_to(l);
-    assert_int_equal(count_ends(&t, fds + 3, 1), 0);
+    expect_ends(&t, fds + 3, 1, 0);
     for (int i = 1; i < 4; i++)
         close(fds[i]);
     end_listening(&t, l);
@@ -101,12 +109,12 @@ static void an_address_has_a_share_of_the_handshakes(void **state)
     int fds[5], other = connect_from(INADDR_LOOPBACK + 1, l);
     for (int i = 0; i < 4; i++)
         fds[i] = connect_to(l);
-    assert_int_equal(count_ends(&t, fds, 4), 2);
-    assert_int_equal(count_ends(&t, &other, 1), 0);
+    expect_ends(&t, fds, 4, 2);
+    expect_ends(&t, &other, 1, 0);
     net_pass(&t.net, 1000);
     fds[4] = connect_to(l);
-    assert_int_equal(count_ends(&t, fds, 2), 1);
-    assert_int_equal(count_ends(&t, &other, 1), 0); /* the oldest of all is another's */
+    expect_ends(&t, fds, 2, 1);
+    expect_ends(&t, &other, 1, 0); /* the oldest of all is another's */
     shake_on(&t, other);
     for (int i = 0; i < 5; i++)
         close(fds[i]);
@@ -123,10 +131,10 @@ static void slow_handshakes_give_way(void **state)
     net_turns(&t.net, 10);
     net_pass(&t.net, 999);
     fds[2] = connect_to(l);
-    assert_int_equal(count_ends(&t, fds, 3), 1); /* the new one */
+    expect_ends(&t, fds, 3, 1); /* the new one */
     net_pass(&t.net, 1);
     fds[3] = connect_to(l);
-    assert_int_equal(count_ends(&t, fds, 2), 1); /* an old one */
+    expect_ends(&t, fds, 2, 1); /* an old one */
     assert_int_equal(vg_http_server_connections(t.net.server), 2);
     shake_on(&t, fds[3]);
     for (int i = 0; i < 3; i++)
