@@ -77,7 +77,7 @@ static void on_data(struct vg_bench_reply *r, struct vg_slice bytes)
 {
     struct watch *w = VG_CONTAINER_OF(r, struct watch, reply);
     if (w->begin && !w->begin[0])
-        snprintf(w->begin, w->begin_size, "%.*s", VG_SLICE_ARG(bytes));
+        snprintf(w->begin, w->begin_size, "%.*s", (int)bytes.n, bytes.p);
 }
 
 static void on_end(struct vg_bench_reply *r, int err)

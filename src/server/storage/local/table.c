@@ -367,8 +367,8 @@ void vg_table_check(struct vg_table *t)
         assert(node->n || node->staged); /* B3 */
         for (uint32_t i = 1; i < node->n; i++)
             assert(node->versions[i - 1]->rev < node->versions[i]->rev); /* B1 */
-        assert(!node->next[0] ||
-               vg_slice_cmp(vg_table_node_key(node), vg_table_node_key(node->next[0])) < 0); /* K1 */
+        assert(!node->next[0] || vg_slice_cmp(vg_table_node_key(node),
+                                              vg_table_node_key(node->next[0])) < 0); /* K1 */
     }
     for (size_t i = 1; i < t->log.n; i++) {
         const struct vg_rec *a = t->log.v[t->log.start + i - 1], *b = t->log.v[t->log.start + i];
