@@ -8,7 +8,7 @@
 /* What etcd brings a watch at once (its watchBatchMaxRevs), and what a leg is to bring: less, so
  * that the first answer reaches into the next one's part. */
 #define ROUND_REVS 1000u
-#define LEG_REVS 900u
+#define LEG_REVS 990u
 /* A start reads 10,000 revisions back. */
 #define LEGS_MAX 12u
 /* What has come and was not read: of the leg that is read, and of one that waits. */
