@@ -112,12 +112,22 @@ static inline void vg_json_scratch_cleanup(struct vg_json_scratch *s)
     vg_json_scratch_done(s);
 }
 
+/* A member by the keys that lead to it, through every item of the lists on the way. */
+struct vg_json_path {
+    const struct vg_slice *keys;
+    uint32_t n;
+};
+
 /* All zero is the default: last key wins, bad UTF-8 refused, default limits. */
 struct vg_json_opts {
     enum vg_json_on_dup on_dup;
-    bool replace_bad_utf8;           /* each bad byte becomes U+FFFD, as Go does */
-    uint32_t max_depth;              /* nested containers; 0 = VG_JSON_DEPTH_DEFAULT */
-    size_t max_bytes;                /* of text; 0 = VG_JSON_BYTES_DEFAULT */
+    bool replace_bad_utf8; /* each bad byte becomes U+FFFD, as Go does */
+    uint32_t max_depth;    /* nested containers; 0 = VG_JSON_DEPTH_DEFAULT */
+    size_t max_bytes;      /* of text; 0 = VG_JSON_BYTES_DEFAULT */
+    /* Containers there are not looked into, of text that is our own: each becomes a NUMBER whose
+     * text is all of it, for who writes it as it stands or parses it later. NULL: none. */
+    const struct vg_json_path *left;
+    size_t from; /* where in the text the value begins: offsets are of the whole text */
     struct vg_json_scratch *scratch; /* NULL = allocated for this call */
     struct vg_json_dups *ret_dups;   /* written on success when on_dup is REPORT */
     struct vg_json_where *ret_where; /* NULL allowed; written on syntax, UTF-8, depth, dup errors */

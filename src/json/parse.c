@@ -238,6 +238,8 @@ static inline const char *open_container(struct vg_json_parser *ps, const char *
                              .end = offset_of(ps, q + 1)};
     if (peek(ps, q) == closing(is_object)) /* empty: managedFields are full of {} */
         return q + 1;
+    if (ps->left && vg_json_is_left(ps))
+        return vg_json_leave(ps, p, slot);
     if (VG_UNLIKELY(ps->depth + 1 >= ps->frames_cap) && grow_stacks(ps) < 0)
         return NULL;
     ps->frames[++ps->depth] = (struct vg_json_frame){
@@ -375,9 +377,9 @@ static inline const char *end_children(struct vg_json_parser *ps, const char *p)
     return p;
 }
 
-static __attribute__((noinline)) const char *parse_text(struct vg_json_parser *ps)
+static __attribute__((noinline)) const char *parse_text(struct vg_json_parser *ps, const char *p)
 {
-    const char *p = vg_json_skip_space(ps->base, ps->end);
+    p = vg_json_skip_space(p, ps->end);
     do {
         uint32_t depth = ps->depth;
         p = begin_child(ps, p);
@@ -434,13 +436,13 @@ static int report(const struct vg_json_parser *ps, const struct vg_json_opts *o,
                    w.column, w.offset, ps->err_text, found);
 }
 
-static int parse_into(struct vg_json_parser *ps, struct vg_json **ret_root)
+static int parse_into(struct vg_json_parser *ps, size_t from, struct vg_json **ret_root)
 {
     load_scratch(ps);
     if (grow_stacks(ps) < 0)
         return ps->err;
     ps->frames[0] = (struct vg_json_frame){0};
-    if (!parse_text(ps))
+    if (!parse_text(ps, ps->base + VG_MIN(from, (size_t)(ps->end - ps->base))))
         return ps->err;
     struct vg_json *root = vg_arena_new(ps->arena, struct vg_json);
     if (!root) {
@@ -468,9 +470,10 @@ int vg_json_parse(struct vg_arena *arena, struct vg_slice text, const struct vg_
                                 .max_depth = VG_MIN(depth, VG_JSON_DEPTH_MAX),
                                 .on_dup = o->on_dup,
                                 .replace_bad_utf8 = o->replace_bad_utf8,
+                                .left = o->left,
                                 .scratch = o->scratch ? o->scratch : &own};
     ps.end = ps.base + text.n;
-    int r = parse_into(&ps, ret_root);
+    int r = parse_into(&ps, o->from, ret_root);
     trim_scratch(ps.scratch);
     if (r < 0)
         return report(&ps, o, reterr_status);

@@ -30,6 +30,7 @@ struct vg_json_parser {
     uint32_t max_depth;
     enum vg_json_on_dup on_dup;
     bool replace_bad_utf8;
+    const struct vg_json_path *left;
     struct vg_json_scratch *scratch;
     struct vg_json_dups dups;
     uint32_t dups_looked_at; /* paths built so far, listed or not */
@@ -55,6 +56,11 @@ struct vg_json_string {
  * Returns the position past the closing quote. */
 const char *vg_json_parse_string_slow(struct vg_json_parser *ps, const char *begin, const char *p,
                                       struct vg_json_string *ret);
+
+/* parse_left.c: is the container that begins, the topmost child of the current frame, one that is
+ * left as text? And: leave it. */
+bool vg_json_is_left(const struct vg_json_parser *ps);
+const char *vg_json_leave(struct vg_json_parser *ps, const char *p, struct vg_json *slot);
 
 /* Find keys of the object being closed that occur twice: its members are the top of the stack. Of
  * equal keys the last stays. 0, or negative with the failure noted. */

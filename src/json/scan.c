@@ -31,6 +31,8 @@ static const char *skip_value(const char *p, const char *end)
         return vg_json_skip_string(p, end, &escaped);
     case '{':
     case '[':
+        if (end - p >= 2 && (p[1] | 0x20) == '}') /* empty; ']' | 0x20 is '}' */
+            return p + 2;
         return vg_json_skip_container(p, end);
     default:
         return skip_word(p, end);

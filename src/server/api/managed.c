@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "base/utf8.h"
+#include "server/fields/fresh.h"
 #include "server/fields/managers.h"
 #include "server/kinds/convert.h"
 #include "server/kinds/rules/rules.h"
@@ -349,6 +350,36 @@ static int with_meta(struct vg_change *c, const struct vg_json *now, const struc
     return err < 0 ? err : vg_json_object_set(&c->scratch, ret, VG_SLICE_LIT("metadata"), meta);
 }
 
+/* Of most objects the set is shorter; so it is one piece of memory, of a size that is at hand. */
+#define SET_BYTES ((size_t)1000)
+
+/* A new object of which nobody else has anything: its set is written as it is found. */
+static int manage_fresh(struct managing *g, struct vg_managers *m, struct vg_manager *who)
+{
+    struct vg_arena *a = &g->change->scratch;
+    const struct vg_kind *kind = vg_managed_version(g->kind, who->api_version);
+    const struct vg_json *now = NULL;
+    struct vg_json room;
+    struct vg_slice text;
+    VG_AUTO(buf) out = {0};
+    if (!kind)
+        return VIGIL_E_INTERNAL;
+    int err = as_version(a, kind, g->now, &room, &now);
+    if (err == 0)
+        err = vg_buf_reserve(&out, SET_BYTES);
+    if (err == 0)
+        err = vg_fields_print_fresh(a, vg_kind_type(kind), now,
+                                    vg_managed_left_alone(g->kind, sub_of(g->change)), &out,
+                                    g->status);
+    if (err < 0 || out.n == 2) /* it has nothing */
+        return err;
+    err = vg_arena_keep(a, vg_buf_slice(&out), &text);
+    if (err < 0)
+        return err;
+    who->fields = vg_fields_text(text);
+    return vg_managers_add(a, m, who);
+}
+
 int vg_change_manage(struct vg_change *c, const struct vg_json *now, const struct vg_body *given,
                      const struct vg_body *old, struct vg_json **ret)
 {
@@ -376,7 +407,8 @@ int vg_change_manage(struct vg_change *c, const struct vg_json *now, const struc
                          .old = old ? old->root : NULL,
                          .kind = vg_kind_stored(c->kind),
                          .status = &why};
-    err = vg_managers_update(&c->scratch, &m, &who, delta_of, &g);
+    err = !old && m.n == 0 ? manage_fresh(&g, &m, &who)
+                           : vg_managers_update(&c->scratch, &m, &who, delta_of, &g);
     if (err == VIGIL_E_INVALID) /* what cannot be tracked is not */
         return 0;
     return err < 0 ? err : vg_managers_write(&c->scratch, &m, vg_change_source(c), ret);

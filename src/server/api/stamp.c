@@ -254,9 +254,10 @@ void vg_change_check(struct vg_change *c, struct vg_field_errors *e, const struc
         rules->warn_status(&check, &at, old);
 }
 
-int vg_change_load(struct vg_change *c, struct vg_body *ret_cur)
+static int load(struct vg_change *c, const struct vg_json_path *left, struct vg_body *ret_cur)
 {
     struct vg_json_opts opts = {.on_dup = VG_JSON_DUP_NONE,
+                                .left = left,
                                 .scratch = &c->call->loop->scratch,
                                 .max_depth = VG_JSON_DEPTH_MAX};
     struct vg_status why;
@@ -267,6 +268,18 @@ int vg_change_load(struct vg_change *c, struct vg_body *ret_cur)
     if (err < 0)
         (void)vg_change_refuse(c, err == -ENOMEM ? err : VIGIL_E_STORE_DAMAGED);
     return err;
+}
+
+int vg_change_load(struct vg_change *c, struct vg_body *ret_cur)
+{
+    return load(c, NULL, ret_cur);
+}
+
+int vg_change_load_closed(struct vg_change *c, struct vg_body *ret_cur)
+{
+    static const struct vg_slice keys[] = {{"metadata", 8}, {"managedFields", 13}, {"fieldsV1", 8}};
+    static const struct vg_json_path sets = {keys, VG_ARRAY_LEN(keys)};
+    return load(c, &sets, ret_cur);
 }
 
 /* ---- new objects ---- */

@@ -329,7 +329,7 @@ static enum vg_verdict make(struct vg_change *c)
     w->was_created = false;
     if (!c->cur)
         return make_new(w);
-    if (vg_change_load(c, &cur) < 0)
+    if (vg_change_load_closed(c, &cur) < 0)
         return VG_CHANGE_FAIL;
     if (check_uid(c, w->body.meta.uid, cur.meta.uid) < 0)
         return VG_CHANGE_FAIL;

@@ -197,6 +197,8 @@ enum vg_verdict vg_change_seal(struct vg_change *c, struct vg_json *root, const 
                                const struct vg_json *cur);
 /* What is stored, as a tree in scratch; 0, or negative with the status set. */
 VG_CHECK int vg_change_load(struct vg_change *c, struct vg_body *ret_cur);
+/* The sets of its managers are closed (fields/set.h). */
+VG_CHECK int vg_change_load_closed(struct vg_change *c, struct vg_body *ret_cur);
 /* A new object: stamps, checks and seals it. Its name is in c->name afterwards. */
 enum vg_verdict vg_stamp_new(struct vg_change *c, const struct vg_body *body);
 

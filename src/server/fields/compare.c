@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare_int.h"
 #include "element.h"
 #include "kids.h"
 #include "server/schema/decode.h"
@@ -28,9 +29,7 @@ struct walk {
     struct vg_status *status;
 };
 
-/* An object of a type that nobody has filled: its fields are those that are printed all the same.
- */
-static const struct vg_json fresh = {.type = VG_JSON_OBJECT};
+const struct vg_json vg_fields_fresh = {.type = VG_JSON_OBJECT};
 
 static int compare(struct walk *w, struct vg_fields_ref ref, const struct vg_json *l,
                    const struct vg_json *r, struct spot *spot);
@@ -89,16 +88,27 @@ struct fields {
     struct vg_json zero;
 };
 
-/* The field of a member: of what was arranged the keys are the table's own and in its order. */
-static const struct vg_schema_field *field_of(struct fields *f, const struct vg_json_member *m,
-                                              uint32_t from)
+const struct vg_schema_field *vg_fields_field_of(const struct vg_schema_type *t,
+                                                 const struct vg_json_member *m, uint32_t from,
+                                                 bool *is_foreign)
 {
-    const struct vg_schema_type *t = f->type;
-    for (uint32_t i = from; i < t->n && !f->is_foreign; i++)
+    for (uint32_t i = from; i < t->n && !*is_foreign; i++)
         if (t->fields[i].name == m->key)
             return &t->fields[i];
-    f->is_foreign = true;
+    *is_foreign = true;
     return vg_schema_field(t, vg_json_key(m));
+}
+
+const struct vg_json *vg_fields_of_fresh(const struct vg_schema_type *t, uint32_t index,
+                                         struct vg_json *zero)
+{
+    const struct vg_schema_field *f = &t->fields[index];
+    if (!(t->shown >> index & 1))
+        return NULL;
+    if (f->shape == VG_SCHEMA_ONE && f->value == VG_SCHEMA_TYPE &&
+        !vg_schema_is(f, VG_SCHEMA_POINTER))
+        return &vg_fields_fresh;
+    return vg_schema_zero(f, zero) ? zero : NULL;
 }
 
 static void next_fresh(struct fields *f)
@@ -111,11 +121,8 @@ static void next_fresh(struct fields *f)
         f->index = t->n;
         return;
     }
-    const struct vg_schema_field *field = &t->fields[f->index];
-    bool is_struct = field->shape == VG_SCHEMA_ONE && field->value == VG_SCHEMA_TYPE &&
-                     !vg_schema_is(field, VG_SCHEMA_POINTER);
-    f->value = is_struct ? &fresh : &f->zero;
-    if (!is_struct && !vg_schema_zero(field, &f->zero))
+    f->value = vg_fields_of_fresh(t, f->index, &f->zero);
+    if (!f->value)
         next_fresh(f);
 }
 
@@ -123,14 +130,15 @@ static void next_fresh(struct fields *f)
 static void next_field(struct fields *f, bool is_first)
 {
     uint32_t last = f->index;
-    if (f->v == &fresh) {
+    if (f->v == &vg_fields_fresh) {
         next_fresh(f);
         return;
     }
     f->index = f->type->n;
     while (f->v && f->at < f->v->n) {
         const struct vg_json_member *m = &f->v->members[f->at++];
-        const struct vg_schema_field *field = field_of(f, m, is_first ? 0 : last + 1);
+        const struct vg_schema_field *field =
+            vg_fields_field_of(f->type, m, is_first ? 0 : last + 1, &f->is_foreign);
         uint32_t i = field ? (uint32_t)(field - f->type->fields) : 0;
         if (!field || (!is_first && i <= last))
             continue;
@@ -152,9 +160,7 @@ static bool is_among(const char *name, const char *const *names)
     return false;
 }
 
-/* Nobody's: what the server says of an object, and what this write does not touch. top: of which
- * member it is one; "": of none. */
-static bool is_skipped(const struct walk *w, const char *top, const char *name)
+bool vg_fields_is_nobodys(const struct vg_fields_path *without, const char *top, const char *name)
 {
     static const char *const meta[] = {
         "name",        "namespace",  "creationTimestamp", "selfLink",        "uid",
@@ -162,7 +168,7 @@ static bool is_skipped(const struct walk *w, const char *top, const char *name)
     static const char *const tops[] = {"apiVersion", "kind", NULL};
     if (is_among(name, *top ? meta : tops) && (!*top || strcmp(top, "metadata") == 0))
         return true;
-    for (const struct vg_fields_path *p = w->without; p && p->top; p++)
+    for (const struct vg_fields_path *p = without; p && p->top; p++)
         if (*top ? p->below && strcmp(p->top, top) == 0 && strcmp(p->below, name) == 0
                  : !p->below && strcmp(p->top, name) == 0)
             return true;
@@ -172,7 +178,7 @@ static bool is_skipped(const struct walk *w, const char *top, const char *name)
 static bool is_same(const struct vg_json *l, const struct vg_json *r)
 {
     return l == r || (l && r && l->type == r->type && l->type >= VG_JSON_ARRAY && l->n == r->n &&
-                      l->items == r->items && l != &fresh && r != &fresh);
+                      l->items == r->items && l != &vg_fields_fresh && r != &vg_fields_fresh);
 }
 
 /* One field. top NULL: deep inside; "": of the object itself; else of that member of it. */
@@ -180,7 +186,7 @@ static int compare_field(struct walk *w, const struct vg_schema_field *f, const 
                          const struct vg_json *r, const char *top, struct spot *spot)
 {
     struct vg_slice element = vg_slice(f->name - 2, (size_t)f->name_n + 2);
-    if (is_same(l, r) || (top && is_skipped(w, top, f->name)))
+    if (is_same(l, r) || (top && vg_fields_is_nobodys(w->without, top, f->name)))
         return 0;
     bool is_struct = f->shape == VG_SCHEMA_ONE && f->value == VG_SCHEMA_TYPE;
     bool is_top = top && !*top && is_struct && l && r && !f->type->is_atomic;
@@ -282,8 +288,11 @@ static int index_list(struct walk *w, struct vg_fields_ref list, const struct vg
         if (err < 0)
             return err;
     }
-    if (v->n > 1)
-        qsort(items, v->n, sizeof *items, by_element);
+    for (uint32_t i = 1; i < v->n; i++)
+        if (by_element(&items[i - 1], &items[i]) > 0) {
+            qsort(items, v->n, sizeof *items, by_element);
+            break;
+        }
     *ret = items;
     return 0;
 }
@@ -358,11 +367,6 @@ static const struct vg_json *as(const struct vg_json *v, enum vg_json_type type)
     return type == VG_JSON_ARRAY ? &array : &object;
 }
 
-static bool is_fresh_none(const struct vg_schema_type *type, const struct vg_json *v)
-{
-    return v == &fresh ? type->shown == 0 : vg_fields_is_none(v);
-}
-
 /* Into a container whose two sides are not both empty; then: is it as such new, or gone? */
 static int compare_inside(struct walk *w, struct vg_fields_ref ref, const struct vg_shape *shape,
                           const struct vg_json *l, const struct vg_json *r, struct spot *spot)
@@ -407,7 +411,7 @@ static int compare(struct walk *w, struct vg_fields_ref ref, const struct vg_jso
     if (shape.kind == VG_SHAPE_FREE && !shape.is_atomic)
         return compare_free(w, &shape, l, r, spot);
     bool is_leaf = shape.is_atomic || shape.kind == VG_SHAPE_SCALAR ||
-                   (is_fresh_none(shape.type, l) && vg_fields_is_none(r));
+                   (vg_fields_is_fresh_none(shape.type, l) && vg_fields_is_none(r));
     return is_leaf ? compare_leaf(l, r, spot) : compare_inside(w, ref, &shape, l, r, spot);
 }
 
@@ -418,7 +422,7 @@ int vg_fields_compare(struct vg_arena *a, const struct vg_schema_type *type,
 {
     struct walk w = {.arena = a, .without = without, .status = reterr_status};
     struct spot spot = {0};
-    int err = compare_fields(&w, type, old ? old : &fresh, now, "", &spot);
+    int err = compare_fields(&w, type, old ? old : &vg_fields_fresh, now, "", &spot);
     if (err == 0)
         err = vg_kids_entry(a, false, &spot.kids[CHANGED], &ret->changed);
     return err < 0 ? err : vg_kids_entry(a, false, &spot.kids[REMOVED], &ret->removed);

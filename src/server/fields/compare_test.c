@@ -2,6 +2,7 @@
 #include "fields_testing.h"
 
 #include "compare.h"
+#include "fresh.h"
 #include "server/kinds/types.h"
 #include "server/schema/decode.h"
 
@@ -28,6 +29,12 @@ static void compare(const struct vg_schema_type *t, const char *old, const char 
         fail_msg("%s", why.message);
     vg_assert_tree(&d.changed, changed);
     vg_assert_tree(&d.removed, removed);
+    if (old)
+        return;
+    VG_AUTO(buf) walked = {0}, built = {0};
+    assert_int_equal(vg_fields_print_fresh(&a, t, &r, without, &walked, &why), 0);
+    assert_int_equal(vg_fields_print(&built, &d.changed, VG_SLICE_LIT("")), 0);
+    vg_assert_slice_equal(vg_buf_slice(&walked), vg_buf_slice(&built));
 }
 
 static void a_new_object_owns_what_it_has(void **state)

@@ -84,7 +84,8 @@ static int read_entry(struct vg_arena *a, const struct vg_json *e, uint32_t i, b
         return vg_fail(status, VIGIL_E_INVALID,
                        "invalid fieldsType \"%.*s\" in managed fields entry %u", VG_SLICE_ARG(type),
                        i);
-    if (!is_trusted || !vg_json_is(fields, VG_JSON_OBJECT))
+    bool is_closed = fields && vg_fields_is_closed(fields);
+    if (!is_trusted || !(is_closed || vg_json_is(fields, VG_JSON_OBJECT)))
         return vg_fields_read(a, fields, &ret->fields, status);
     ret->fields = *fields;
     ret->stored = e;
@@ -175,7 +176,8 @@ static void add_text(struct vg_json *out, const char *name, struct vg_slice text
 static int write_set(struct vg_arena *a, const struct vg_json *set, struct vg_slice source,
                      struct vg_json *ret)
 {
-    struct vg_slice text = vg_fields_source(set, source);
+    struct vg_slice text =
+        vg_fields_is_closed(set) ? vg_json_text(set) : vg_fields_source(set, source);
     VG_AUTO(buf) out = {0};
     int err = 0;
     if (text.n == 0) {

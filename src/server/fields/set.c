@@ -149,12 +149,21 @@ static int mix(struct vg_arena *a, enum vg_fields_op op, struct vg_fields_span x
 int vg_fields_combine(struct vg_arena *a, enum vg_fields_op op, const struct vg_json *x,
                       const struct vg_json *y, struct vg_json *ret)
 {
+    struct vg_json left, right;
     struct mix m;
-    int err = mix(a, op, vg_fields_children(x), vg_fields_children(y), &m);
+    if (vg_fields_is_closed(x) && vg_fields_stays_closed(op, x, y)) {
+        *ret = *x;
+        return 0;
+    }
+    int err = vg_fields_open(a, x, &left);
+    if (err == 0)
+        err = vg_fields_open(a, y, &right);
+    if (err == 0)
+        err = mix(a, op, vg_fields_children(&left), vg_fields_children(&right), &m);
     if (err < 0)
         return err;
     if (m.is_x)
-        *ret = *x;
+        *ret = left;
     else
         err = vg_fields_entry(a, false, m.span, false, ret);
     return err;
@@ -162,28 +171,33 @@ int vg_fields_combine(struct vg_arena *a, enum vg_fields_op op, const struct vg_
 
 /* ---- printing ---- */
 
-/* Names of fields are mostly as they are printed; keys of items are ASCII with a quote here and
- * there. */
-static int print_key(struct vg_buf *out, struct vg_slice key)
+/* Elements are ASCII with a quote here and there, all but those of odd maps. What may stand in a
+ * text as it is: 1; after a backslash: 2. */
+#define PLAIN(from, to) [from... to] = 1
+static const char manners[256] = {
+    PLAIN(0x20, 0x21), PLAIN(0x23, 0x25), PLAIN(0x27, 0x3b), PLAIN(0x3d, 0x3d),
+    PLAIN(0x3f, 0x5b), PLAIN(0x5d, 0x7e), ['"'] = 2,         ['\\'] = 2,
+};
+
+int vg_fields_print_key(struct vg_buf *out, char before, struct vg_slice key)
 {
-    int err = vg_buf_reserve(out, 2 * key.n + 3);
-    if (err == 0 && key.n && key.p[0] == 'f') {
-        err = vg_json_write_string(out, key, VG_JSON_ESCAPE_HTML);
-        return err < 0 ? err : vg_buf_append_byte(out, ':');
-    }
+    int err = vg_buf_reserve(out, 2 * key.n + 4);
     if (err < 0)
         return err;
     char *p = out->p + out->n;
+    *p++ = before;
     *p++ = '"';
-    for (size_t i = 0; i < key.n; i++) {
-        unsigned char c = (unsigned char)key.p[i];
-        if (VG_UNLIKELY(c < 0x20 || c >= 0x7f || c == '<' || c == '>' || c == '&')) {
-            err = vg_json_write_string(out, key, VG_JSON_ESCAPE_HTML);
-            return err < 0 ? err : vg_buf_append_byte(out, ':');
-        }
-        if (c == '"' || c == '\\')
+    for (const char *at = key.p, *end = key.p + key.n; at < end; at++) {
+        char manner = manners[(unsigned char)*at];
+        if (VG_UNLIKELY(manner != 1)) {
+            if (manner == 0) {
+                out->p[out->n++] = before;
+                err = vg_json_write_string(out, key, VG_JSON_ESCAPE_HTML);
+                return err < 0 ? err : vg_buf_append_byte(out, ':');
+            }
             *p++ = '\\';
-        *p++ = (char)c;
+        }
+        *p++ = *at;
     }
     *p++ = '"';
     *p++ = ':';
@@ -193,7 +207,8 @@ static int print_key(struct vg_buf *out, struct vg_slice key)
 
 int vg_fields_print(struct vg_buf *out, const struct vg_json *set, struct vg_slice source)
 {
-    struct vg_slice text = vg_fields_source(set, source);
+    struct vg_slice text =
+        vg_fields_is_closed(set) ? vg_json_text(set) : vg_fields_source(set, source);
     if (text.n)
         return vg_buf_append_slice(out, text);
     if (set->n == 0)
@@ -201,12 +216,9 @@ int vg_fields_print(struct vg_buf *out, const struct vg_json *set, struct vg_sli
     int err = 0;
     for (uint32_t i = 0; i < set->n && err == 0; i++) {
         const struct vg_json_member *m = &set->members[i];
-        err = vg_buf_append_byte(out, i ? ',' : '{');
+        err = vg_fields_print_key(out, i ? ',' : '{', vg_json_key(m));
         if (err == 0)
-            err = print_key(out, vg_json_key(m));
-        if (err == 0)
-            err = m->value.n == 0 ? vg_buf_append(out, "{}", 2)
-                                  : vg_fields_print(out, &m->value, source);
+            err = vg_fields_print(out, &m->value, source);
     }
     return err < 0 ? err : vg_buf_append_byte(out, '}');
 }

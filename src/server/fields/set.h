@@ -23,10 +23,21 @@ enum vg_fields_op {
     VG_FIELDS_DIFFERENCE_DEEP, /* children of what y has go too */
 };
 
-/* x op y. What is shared with x or y is not copied; a part that is x's as a whole keeps its
- * offsets. 0, -ENOMEM. */
+/* x op y; either may be closed (below). What is shared with x or y is not copied; a part that is
+ * x's as a whole keeps its offsets. 0, -ENOMEM. */
 VG_CHECK int vg_fields_combine(struct vg_arena *a, enum vg_fields_op op, const struct vg_json *x,
                                const struct vg_json *y, struct vg_json *ret);
+/* A set that was left as text when its object was parsed (json/json.h): it holds something, and is
+ * opened only by an operation that changes it. */
+static inline bool vg_fields_is_closed(const struct vg_json *set)
+{
+    return set->type == VG_JSON_NUMBER;
+}
+/* Is x, which is closed, surely what x op y is? False says nothing. (set_closed.c) */
+bool vg_fields_stays_closed(enum vg_fields_op op, const struct vg_json *x, const struct vg_json *y);
+/* Parsed, with offsets as before; one that is open stays as it is. 0, -ENOMEM,
+ * VIGIL_E_STORE_DAMAGED. (set_closed.c) */
+VG_CHECK int vg_fields_open(struct vg_arena *a, const struct vg_json *set, struct vg_json *ret);
 static inline bool vg_fields_is_empty(const struct vg_json *set)
 {
     return set->n == 0;
@@ -52,6 +63,8 @@ int vg_fields_order(struct vg_slice a, struct vg_slice b);
 /* Append a set as it is stored. source: the text that nodes with offsets are of; empty: none. 0,
  * -ENOMEM, VIGIL_E_TOO_LARGE. */
 VG_CHECK int vg_fields_print(struct vg_buf *out, const struct vg_json *set, struct vg_slice source);
+/* An entry's element, between what comes before and a colon. Likewise. */
+VG_CHECK int vg_fields_print_key(struct vg_buf *out, char before, struct vg_slice key);
 /* A value that is text already, for those who write it and for nobody else: writers copy numbers.
  */
 static inline struct vg_json vg_fields_text(struct vg_slice text)
