@@ -53,8 +53,8 @@ static void expect_read(struct model *m, unsigned k)
 /* A batch of distinct keys; some of it is taken back, the rest becomes visible. */
 static void one_batch(struct model *m)
 {
-    bool is_staged[KEYS] = {0}, is_delete[KEYS];
-    unsigned keys[8];
+    bool is_staged[KEYS] = {0}, is_delete[KEYS] = {0};
+    unsigned keys[8] = {0};
     size_t n = 0, want = 1 + vg_rng_below(&m->rng, VG_ARRAY_LEN(keys));
     while (n < want) {
         unsigned k = (unsigned)vg_rng_below(&m->rng, KEYS);
