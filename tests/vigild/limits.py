@@ -211,16 +211,19 @@ def test_stall_timeout(case):
 
 
 def test_a_slow_reader_is_not_a_stalled_one(case):
-    # A socket is writable again only when a third of its room is free, and then it is given a quarter of a MB more: this
-    # reader needs some five seconds for that. Who did not look into the socket would take it for a stalled one.
-    s = case.start("--stall-timeout=3s", "--min-response-rate=1", "--storage=mem")
+    # A socket is writable again only when a third of its room is free, and then it is given a quarter of a MB more: at 20
+    # KB/s this takes nine seconds. Who did not look into the socket would take the reader for a stalled one. Its own
+    # room is small, so that it says often what it has taken.
+    s = case.start("--stall-timeout=5s", "--min-response-rate=1", "--storage=mem")
     fill(s, 9, 900000)
-    c = secure(s, plug(s, receive_buffer=65536))
+    c = secure(s, plug(s, receive_buffer=16384))
     get(c, MAPS, "Connection: close")
     taken, begun = 0, time.monotonic()
-    while time.monotonic() - begun < 10:
-        taken += len(c.recv(2048))
-        time.sleep(0.05)
+    while (passed := time.monotonic() - begun) < 12:
+        if taken < 20000 * passed:
+            taken += len(c.recv(2048))
+        else:
+            time.sleep(0.02)
     while piece := c.recv(65536):
         taken += len(piece)
     check(taken > 9 * 900000, f"it was cut after {taken} bytes")
