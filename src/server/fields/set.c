@@ -160,7 +160,7 @@ int vg_fields_combine(struct vg_arena *a, enum vg_fields_op op, const struct vg_
         err = vg_fields_open(a, y, &right);
     if (err == 0)
         err = mix(a, op, vg_fields_children(&left), vg_fields_children(&right), &m);
-    if (err < 0)
+    if (err != 0)
         return err;
     if (m.is_x)
         *ret = left;
