@@ -97,6 +97,38 @@ static void an_old_revision_resumes_from_storage_when_the_refill_is_short(void *
     assert_true(vg_cdrv_stats(&d).events_from_storage >= 40);
 }
 
+/* What a change replaced is older than the refill, or part of it; the content of both is told. */
+static void a_refilled_tail_knows_what_each_change_replaced(void **state)
+{
+    (void)state;
+    struct vg_pod old = {.ns = "a", .name = "p1", .labels = "\"app\":\"web\""};
+    open_with(&(struct vg_cdrv_opts){.engine = "lmdb", .cacher = {.refill_max = 5}});
+    vg_cdrv_put(&d, KIND_PODS, &old); /* 2 */
+    put(KIND_PODS, "p2");
+    put(KIND_PODS, "p3");                     /* 4: from here on it is read back */
+    put(KIND_PODS, "p1");                     /* no longer matches */
+    vg_cdrv_put(&d, KIND_PODS, &old);         /* matches again */
+    vg_cdrv_delete(&d, KIND_PODS, "a", "p2"); /* 7 */
+    put(KIND_PODS, "p4");
+    vg_cdrv_delete(&d, KIND_PODS, "a", "p1"); /* 9: in the refill, all of it */
+    vg_cdrv_close_cacher(&d);
+    vg_drv_reopen(&d.store);
+    vg_cdrv_open_again(&d);
+    vg_cdrv_watch(&d, &s, everything(KIND_PODS),
+                  (struct vg_cache_watch_opts){.start = VG_WATCH_AFTER, .rev = 4});
+    vg_cdrv_watch(&d, &other, vg_cdrv_predicate(KIND_PODS, NULL, NULL, "app=web", NULL),
+                  (struct vg_cache_watch_opts){.start = VG_WATCH_AFTER, .rev = 4});
+    vg_cdrv_turn_ports(&d);
+    vg_csink_expect(&s, "MODIFIED a/p1@5", "MODIFIED a/p1@6", "DELETED a/p2@7", "ADDED a/p4@8",
+                    "DELETED a/p1@9", NULL);
+    vg_csink_expect(&other, "DELETED a/p1@5", "ADDED a/p1@6", "DELETED a/p1@9", NULL);
+    struct vg_cache_kind_stats stats;
+    vg_cacher_kind_stats(d.c, KIND_PODS, &stats);
+    assert_int_equal(stats.objects, 2);
+    assert_int_equal(vg_cdrv_stats(&d).events_from_storage, 0);
+    vg_history_check(&d.c->kinds[KIND_PODS].history);
+}
+
 /* ---- losing the place ---- */
 
 static void lose_place(void)
@@ -462,6 +494,7 @@ int main(void)
         TEST(a_watcher_resumes_after_a_restart_without_a_list),
         TEST(a_watcher_resumes_after_a_kill_without_a_list),
         TEST(an_old_revision_resumes_from_storage_when_the_refill_is_short),
+        TEST(a_refilled_tail_knows_what_each_change_replaced),
         TEST(lost_continuity_ends_cached_watchers_only),
         TEST(a_storage_watch_that_ends_with_its_place_kept_ends_nobody),
         TEST(a_storage_watch_that_ends_during_the_refill_goes_on_with_it),

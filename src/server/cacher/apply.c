@@ -143,6 +143,50 @@ static int apply(struct vg_watch_cache *wc, const struct vg_event *e, struct vg_
     return r < 0 ? r : 0;
 }
 
+/* ---- filling the history ---- */
+
+/* What a change replaced, a reference: it came before, or is older than all that came. NULL: there
+ * was none that can be read. */
+static struct vg_rec *replaced_by(struct vg_cacher *c, const struct vg_event *e)
+{
+    struct vg_obj_header h;
+    struct vg_rec *old = vg_known_take(c->known, e->rec->prev_rev, vg_rec_key(e->rec));
+    return old || !e->prev || !vg_rec_open(e->prev, &h) ? old : vg_rec_ref(e->prev);
+}
+
+/* A change that leads to what will be listed: history takes it, the trees will have what becomes of
+ * it. Where it is not known what it replaced, history begins anew behind it. */
+static int remember(struct vg_watch_cache *wc, const struct vg_event *e, struct vg_cache_batch *b,
+                    struct vg_list *touched)
+{
+    struct vg_obj_header h;
+    bool is_delete = vg_rec_is_delete(e->rec);
+    vg_count(&wc->c->events_received, 1);
+    touch(wc, touched);
+    struct vg_rec *old = replaced_by(wc->c, e);
+    bool is_readable = is_delete || vg_rec_open(e->rec, &h);
+    int r = 0;
+    if (is_readable && (old || !is_delete))
+        r = append_change(wc, e->rec, old, b);
+    if (!is_readable || (!old && e->rec->prev_rev))
+        wc->is_broken = true;
+    if (is_readable && !is_delete)
+        (void)vg_known_add(wc->c->known, e->rec); /* else it is read again */
+    vg_rec_unref(old);
+    return r;
+}
+
+/* It stays within its limits; there is nobody to show it to. */
+static void evict(struct vg_watch_cache *wc)
+{
+    int64_t now_ms = (int64_t)(vg_cacher_now_ns(wc->c) / VG_NS_PER_MS);
+    vg_mutex_lock(&wc->mu);
+    vg_history_evict(&wc->history, now_ms);
+    vg_mutex_unlock(&wc->mu);
+}
+
+/* ---- publishing ---- */
+
 int vg_publish_kind(struct vg_watch_cache *wc, vg_rev rev)
 {
     struct vg_root *root = vg_tree_publish(wc->tree, rev);
@@ -175,19 +219,22 @@ static int cut_history(struct vg_watch_cache *wc, vg_rev rev)
     atomic_store_explicit(&wc->broken_rev, rev, memory_order_release);
     vg_mutex_lock(&wc->mu);
     int r = vg_history_restart(&wc->history, rev);
+    wc->published = wc->history.next;
     vg_mutex_unlock(&wc->mu);
     return r;
 }
 
 /* err: the batch could not be applied as a whole. Then nothing of it is shown: readers keep the
  * state before it, and the list that follows replaces the trees. */
-static int publish_kinds(struct vg_list *touched, vg_rev rev, int err)
+static int publish_kinds(struct vg_cacher *c, struct vg_list *touched, vg_rev rev, int err)
 {
     struct vg_list *n;
     while ((n = vg_list_pop_front(touched))) {
         struct vg_watch_cache *wc = VG_CONTAINER_OF(n, struct vg_watch_cache, touched);
         wc->is_touched = false;
-        if (err == 0)
+        if (err == 0 && c->state == FEED_FILLING)
+            evict(wc);
+        else if (err == 0)
             err = vg_publish_kind(wc, rev);
         if (err == 0 && wc->is_broken)
             err = cut_history(wc, rev);
@@ -204,13 +251,14 @@ int vg_apply_batch(struct vg_cacher *c, const struct vg_watch_batch *in,
     int r = b ? 0 : -ENOMEM;
     struct vg_watch_cache *wc = NULL;
     for (size_t i = 0; r == 0 && i < in->n; i++) {
+        const struct vg_event *e = &in->events[i];
         if (i + VG_FETCH_AHEAD < in->n)
             vg_rec_fetch_open(in->events[i + VG_FETCH_AHEAD].rec);
-        wc = vg_cacher_kind_like(c, vg_rec_key(in->events[i].rec), wc);
+        wc = vg_cacher_kind_like(c, vg_rec_key(e->rec), wc);
         if (wc && !wc->kind->is_uncached)
-            r = apply(wc, &in->events[i], b, &touched);
+            r = c->state == FEED_FILLING ? remember(wc, e, b, &touched) : apply(wc, e, b, &touched);
     }
-    r = publish_kinds(&touched, in->rev, r);
+    r = publish_kinds(c, &touched, in->rev, r);
     if (r < 0 && b)
         vg_cache_batch_free(&b->tail);
     else if (r == 0)

@@ -80,8 +80,10 @@ struct vg_cacher {
     bool is_listing;         /* `list` is under way */
     int list_err;            /* of taking the page before it */
     struct vg_obj_key after; /* where the next page starts */
-    vg_rev list_rev;         /* revision that is being listed */
-    vg_rev ready_rev;        /* FILLING ends here */
+    vg_rev oldest_rev;       /* FILLING begins here */
+    vg_rev ready_rev;        /* and ends here */
+    struct vg_known *known;  /* FILLING, LISTING: what came, but for what was replaced since */
+    vg_rev list_rev;         /* revision that is being listed: where FILLING came to */
     struct vg_rec **listed;  /* of the kind under way */
     size_t n_listed, listed_cap;
     struct vg_timer retry;

@@ -1,13 +1,15 @@
 /* feed.c - the server-side reflector: lists from storage, then follows one storage watch for all
  * kinds. It runs on the feed loop, which alone changes trees and history.
  *
- * LISTING    pages through everything at the oldest revision that the window allows
- *   | on_page(), last page: trees are loaded
- * FILLING    watches from there; what comes up to the revision of the start fills the hot tail
- *   | on_batch() reaches ready_rev: the cache is ready, and watchers from before a restart continue
+ * FILLING    watches from the oldest revision that the window allows; what comes up to the revision
+ *            of the start fills the hot tail
+ *   | on_batch() reaches ready_rev
+ * LISTING    pages through everything at the revision that it came to; what came is not read again
+ *   | on_page(), last page: trees are loaded, the cache is ready, and watchers from before a
+ *   | restart continue
  * FOLLOWING  applies each batch of storage and publishes it
  *   | on_end(), the place is kept:      WAITING, then watches again from there; nobody notices
- *   | on_end(), compacted, or no memory: lose(): watchers end, WAITING, then LISTING
+ *   | on_end(), compacted, or no memory: lose(): watchers end, WAITING, then FILLING
  * WAITING    for a second
  * CLOSED
  *
@@ -26,6 +28,7 @@
 #define RECLAIM_STEPS 4096
 
 static void begin(struct vg_cacher *c);
+static void start_listing(struct vg_cacher *c);
 static void lose(struct vg_cacher *c, int err);
 
 static void set_ready(struct vg_cacher *c, bool is_ready)
@@ -37,15 +40,11 @@ static void set_ready(struct vg_cacher *c, bool is_ready)
     vg_debug(c->opts.log, "cache_ready", "ready=%d", is_ready);
 }
 
-/* All that was asked for at the start is published: wake who waits for it (vg_cache_wait_ready).
- * Without memory their time runs out. */
-static void become_ready(struct vg_cacher *c)
+/* The trees are loaded, or it is given up. */
+static void forget_known(struct vg_cacher *c)
 {
-    c->state = FEED_FOLLOWING;
-    set_ready(c, true);
-    struct vg_cache_batch *b = vg_cache_batch_new(0);
-    if (b)
-        vg_publish_batch(c, b, vg_cacher_revision(c));
+    vg_known_free(c->known);
+    c->known = NULL;
 }
 
 static void on_batch(struct vg_watch *w, const struct vg_watch_batch *in, void *arg)
@@ -61,8 +60,11 @@ static void on_batch(struct vg_watch *w, const struct vg_watch_batch *in, void *
     }
     vg_count(&c->progress, in->n == 0);
     vg_publish_batch(c, b, in->rev);
-    if (c->state == FEED_FILLING && in->rev >= c->ready_rev)
-        become_ready(c);
+    if (c->state == FEED_FILLING && in->rev >= c->ready_rev) {
+        vg_watch_cancel(w);
+        c->watch = NULL;
+        start_listing(c);
+    }
 }
 
 /* ---- losing the place ---- */
@@ -84,7 +86,7 @@ static void wait_and_retry(struct vg_cacher *c)
 static void lose(struct vg_cacher *c, int err)
 {
     set_ready(c, false);
-    c->list_rev = 0;
+    forget_known(c);
     vg_count(&c->relists, 1);
     vg_warn(c->opts.log, "continuity_lost", "err=%s", vg_err_name(err));
     struct vg_cache_batch *b = vg_cache_batch_new(0);
@@ -117,12 +119,14 @@ static void on_end(struct vg_watch *w, int err, vg_rev compact_rev, void *arg)
 
 static void follow(struct vg_cacher *c, vg_rev after)
 {
+    bool is_filling = c->state == FEED_FILLING;
     struct vg_watch_opts o = {
         .loop = c->feed,
         .keys = {.kind = VG_KEYS_FROM},
         .from = after + 1,
         .progress = true,
-        .no_prev = true, /* the trees have it */
+        .no_prev = !is_filling, /* the trees have it */
+        .prev_below = is_filling ? c->oldest_rev + 1 : 0,
         .on_batch = on_batch,
         .on_end = on_end,
         .arg = c,
@@ -132,9 +136,10 @@ static void follow(struct vg_cacher *c, vg_rev after)
         wait_and_retry(c);
         return;
     }
-    if (c->state == FEED_FILLING)
+    if (is_filling)
         vg_watch_progress(c->watch); /* also when nothing happened since */
-    vg_count(&c->resumes, 1);
+    else
+        vg_count(&c->resumes, 1);
 }
 
 /* ---- listing ---- */
@@ -183,17 +188,6 @@ static int load_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n)
     return vg_tree_replace(wc->by_trigger, (const struct vg_rec *const *)recs, n);
 }
 
-static int finish_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n, vg_rev rev)
-{
-    int r = load_kind(wc, recs, n);
-    vg_mutex_lock(&wc->mu);
-    if (r == 0)
-        r = vg_history_restart(&wc->history, rev);
-    wc->published = wc->history.next;
-    vg_mutex_unlock(&wc->mu);
-    return r == 0 ? vg_publish_kind(wc, rev) : r;
-}
-
 /* What was listed is in key order: each kind is one run. */
 static int finish_list(struct vg_cacher *c)
 {
@@ -203,7 +197,9 @@ static int finish_list(struct vg_cacher *c)
         if (wc->kind->is_uncached)
             continue;
         struct vg_rec **run = c->listed ? c->listed + at : NULL;
-        int r = finish_kind(wc, run, wc->n_listed, c->list_rev);
+        int r = load_kind(wc, run, wc->n_listed);
+        if (r == 0)
+            r = vg_publish_kind(wc, c->list_rev);
         if (r < 0)
             return r;
         at += wc->n_listed;
@@ -215,18 +211,33 @@ static int finish_list(struct vg_cacher *c)
     return 0;
 }
 
+/* Is it known? Not every engine hands out what is: then it is exchanged. */
+static bool is_known(const struct vg_cacher *c, struct vg_rec **rec)
+{
+    const struct vg_rec *known = vg_known_at(c->known, (*rec)->rev);
+    if (known && known != *rec && vg_slice_eq(vg_rec_key(known), vg_rec_key(*rec))) {
+        vg_rec_unref(*rec);
+        *rec = vg_rec_ref(known);
+    }
+    return known == *rec;
+}
+
 static int take_page(struct vg_cacher *c, struct vg_range *page)
 {
     struct vg_watch_cache *wc = NULL;
+    bool was_known = false;
     int r = 0;
     for (size_t i = 0; i < page->n_recs; i++) {
-        if (i + VG_FETCH_AHEAD < page->n_recs)
+        if (i + VG_FETCH_AHEAD < page->n_recs && was_known)
+            vg_rec_fetch(page->recs[i + VG_FETCH_AHEAD]);
+        else if (i + VG_FETCH_AHEAD < page->n_recs)
             vg_rec_fetch_open(page->recs[i + VG_FETCH_AHEAD]);
         struct vg_rec *rec = vg_steal(page->recs[i]);
         struct vg_obj_header h;
+        was_known = is_known(c, &rec);
         wc = vg_cacher_kind_like(c, vg_rec_key(rec), wc);
         bool is_ours = r == 0 && wc && !wc->kind->is_uncached;
-        if (is_ours && vg_rec_open(rec, &h)) {
+        if (is_ours && (was_known || vg_rec_open(rec, &h))) {
             r = keep_listed(wc, rec);
             continue;
         }
@@ -237,30 +248,28 @@ static int take_page(struct vg_cacher *c, struct vg_range *page)
     return r;
 }
 
-static void start_filling(struct vg_cacher *c)
+static void start_following(struct vg_cacher *c)
 {
-    int r = finish_list(c);
+    struct vg_cache_batch *b = vg_cache_batch_new(0);
+    int r = b ? finish_list(c) : -ENOMEM;
     if (r < 0) {
+        if (b)
+            vg_cache_batch_free(&b->tail);
         drop_listed(c);
         lose(c, r);
         return;
     }
-    struct vg_cache_batch *b = vg_cache_batch_new(0);
-    if (!b) {
-        lose(c, -ENOMEM);
-        return;
-    }
-    b->is_reset = c->owes_reset;
-    c->owes_reset = false;
-    vg_publish_batch(c, b, c->list_rev);
-    c->state = FEED_FILLING;
+    c->state = FEED_FOLLOWING;
+    set_ready(c, true);
+    vg_publish_batch(c, b, c->list_rev); /* wakes who waits for it: vg_cache_wait_ready */
+    forget_known(c);
     follow(c, c->list_rev);
 }
 
 static void stop_listing(struct vg_cacher *c)
 {
     drop_listed(c);
-    c->list_rev = 0;
+    forget_known(c);
     wait_and_retry(c);
 }
 
@@ -273,6 +282,7 @@ static int ask_page(struct vg_cacher *c)
         .keys = {.kind = VG_KEYS_FROM, .start = vg_obj_key_slice(&c->after)},
         .at = c->list_rev,
         .limit = PAGE,
+        .known = c->known,
     };
     int r = vg_storage_range(c->opts.storage, &c->list);
     c->is_listing = r == 0;
@@ -308,11 +318,22 @@ static void on_page(struct vg_store_req *req)
     else if (r < 0)
         stop_listing(c);
     else
-        start_filling(c);
+        start_following(c);
 }
 
-/* The oldest revision that can be listed and that the window may want: from there on, everything
- * that happened is read back into the hot tail. */
+static void start_listing(struct vg_cacher *c)
+{
+    c->state = FEED_LISTING;
+    c->list_rev = vg_cacher_revision(c);
+    c->after.n = 0;
+    if (ask_page(c) < 0)
+        stop_listing(c);
+}
+
+/* ---- filling ---- */
+
+/* The oldest revision that can be read and that the window may want: from there on, everything that
+ * happened is read back into the hot tail. */
 static vg_rev oldest_wanted(struct vg_cacher *c, vg_rev now)
 {
     vg_rev compacted = vg_storage_compacted(c->opts.storage);
@@ -320,21 +341,51 @@ static vg_rev oldest_wanted(struct vg_cacher *c, vg_rev now)
     return VG_MAX(VG_MAX(wanted, compacted), VG_REV_EMPTY);
 }
 
-static void begin(struct vg_cacher *c)
+static int restart_kind(struct vg_watch_cache *wc)
 {
-    if (c->list_rev && vg_cacher_revision(c)) { /* the place is known */
-        c->state = vg_cacher_is_ready(c) ? FEED_FOLLOWING : FEED_FILLING;
-        follow(c, vg_cacher_revision(c));
+    vg_unreadable_clear(wc);
+    vg_mutex_lock(&wc->mu);
+    int r = vg_history_restart(&wc->history, wc->c->oldest_rev);
+    wc->published = wc->history.next;
+    vg_mutex_unlock(&wc->mu);
+    return r;
+}
+
+static int restart_all(struct vg_cacher *c)
+{
+    int r = 0;
+    c->ready_rev = vg_storage_revision(c->opts.storage);
+    c->oldest_rev = oldest_wanted(c, c->ready_rev);
+    for (size_t i = 0; r == 0 && i < c->n_kinds; i++)
+        r = restart_kind(&c->kinds[i]);
+    c->known = r == 0 ? vg_known_new(c->oldest_rev, c->ready_rev) : NULL;
+    return c->known ? 0 : -ENOMEM;
+}
+
+static void start_filling(struct vg_cacher *c)
+{
+    struct vg_cache_batch *b = vg_cache_batch_new(0);
+    int r = b ? restart_all(c) : -ENOMEM;
+    if (r < 0) {
+        vg_free(b);
+        wait_and_retry(c);
         return;
     }
-    c->state = FEED_LISTING;
-    for (size_t i = 0; i < c->n_kinds; i++)
-        vg_unreadable_clear(&c->kinds[i]);
-    c->ready_rev = vg_storage_revision(c->opts.storage);
-    c->list_rev = oldest_wanted(c, c->ready_rev);
-    c->after.n = 0;
-    if (ask_page(c) < 0)
-        stop_listing(c);
+    b->is_reset = c->owes_reset;
+    c->owes_reset = false;
+    vg_publish_batch(c, b, c->oldest_rev);
+    c->state = FEED_FILLING;
+    follow(c, c->oldest_rev);
+}
+
+static void begin(struct vg_cacher *c)
+{
+    if (!c->known && !vg_cacher_is_ready(c)) {
+        start_filling(c);
+        return;
+    }
+    c->state = c->known ? FEED_FILLING : FEED_FOLLOWING;
+    follow(c, vg_cacher_revision(c)); /* the place is known */
 }
 
 /* ---- upkeep ---- */
@@ -412,6 +463,7 @@ void vg_feed_stop(struct vg_cacher *c)
         return;
     c->state = FEED_CLOSED;
     drop_listed(c);
+    forget_known(c);
     set_ready(c, false);
     vg_cacher_unref(c);
 }

@@ -19,6 +19,7 @@
 #define VG_STORAGE_STORAGE_H
 
 #include "base/clock.h"
+#include "known.h"
 #include "loop/loop.h"
 #include "record.h"
 
@@ -108,6 +109,7 @@ struct vg_range {
     vg_rev at;               /* 0 = now */
     size_t limit; /* 0 = VG_STORAGE_RANGE_MAX; count alone: limit 0 with VG_RANGE_COUNT_ONLY */
     unsigned flags;
+    const struct vg_known *known; /* borrowed until done, NULL allowed: these need not be read */
     /* Results, owned by the range: free with vg_range_done. */
     struct vg_rec **recs; /* in key order */
     size_t n_recs;
@@ -138,10 +140,11 @@ struct vg_watch;
 struct vg_watch_opts {
     struct vg_loop *loop;
     struct vg_keys keys; /* copied */
-    vg_rev from;      /* first revision to deliver; 0 = what follows now; may lie in the future */
-    size_t batch_max; /* events in a batch, but a revision is never split; 0 = 1000 */
-    bool progress;    /* report progress when foreign keys move the revision */
-    bool no_prev;     /* events come without prev: saves reading it where nobody wants it */
+    vg_rev from;       /* first revision to deliver; 0 = what follows now; may lie in the future */
+    size_t batch_max;  /* events in a batch, but a revision is never split; 0 = 1000 */
+    bool progress;     /* report progress when foreign keys move the revision */
+    bool no_prev;      /* events come without prev: saves reading it where nobody wants it */
+    vg_rev prev_below; /* or else: prev need not come where it is as new as this; 0 = it comes */
     void (*on_batch)(struct vg_watch *w, const struct vg_watch_batch *batch, void *arg);
     /* The watch is over, and gone after this call: VIGIL_E_COMPACTED (compact_rev says below what),
      * _CLOSED, _STORE_DAMAGED, -ENOMEM. Not called after vg_watch_cancel. */

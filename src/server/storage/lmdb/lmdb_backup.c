@@ -133,7 +133,7 @@ static int check_all(struct vg_base_view *v)
     int r = 0;
     while (r == 0 && n == VG_ARRAY_LEN(recs)) {
         struct vg_slice after = last ? vg_rec_key(last) : vg_slice(NULL, 0);
-        r = vg_lmdb_collect(v, &all, after, VG_REV_MAX, false, recs, VG_ARRAY_LEN(recs), &n);
+        r = vg_lmdb_collect(v, &all, after, VG_REV_MAX, false, NULL, recs, VG_ARRAY_LEN(recs), &n);
         if (r < 0)
             break;
         vg_rec_unref(last);

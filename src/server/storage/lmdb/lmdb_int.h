@@ -127,6 +127,9 @@ VG_CHECK int vg_lmdb_make_key_rec(const MDB_val *key, const struct key_version *
  * what is told a person. */
 VG_CHECK int vg_lmdb_find_rec(struct vg_base_view *v, struct vg_slice of,
                               const struct key_version *kv, struct vg_slice *ret_encoded);
+/* And the record itself. */
+VG_CHECK int vg_lmdb_read_rec(struct vg_base_view *v, struct vg_slice of,
+                              const struct key_version *kv, struct vg_rec **ret_rec);
 /* The record must be the one that was looked for, whole: index entries have no checksum. */
 bool vg_lmdb_is_record(const struct vg_rec *rec, struct vg_slice key, const struct key_version *kv);
 /* VIGIL_E_STORE_DAMAGED, and what to tell a person: of a record, of an index entry. */
@@ -134,7 +137,8 @@ int vg_lmdb_fail_record(struct vg_base_view *v, struct vg_slice key, vg_rev rev)
 int vg_lmdb_fail_entry(struct vg_base_view *v, struct vg_slice key);
 /* lmdb_scan.c */
 int vg_lmdb_collect(struct vg_base_view *v, const struct vg_keys *keys, struct vg_slice after,
-                    vg_rev at, bool keys_only, struct vg_rec **ret_recs, size_t max, size_t *ret_n);
+                    vg_rev at, bool keys_only, const struct vg_known *known,
+                    struct vg_rec **ret_recs, size_t max, size_t *ret_n);
 int vg_lmdb_log_read(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_rec **ret_recs,
                      size_t max, size_t *ret_n);
 int vg_lmdb_deadlines(struct vg_base_view *v, const struct vg_deadline *after,

@@ -49,43 +49,63 @@ static bool is_below_start(const struct vg_keys *keys, struct vg_slice key)
 
 /* Part of a range, found and then decoded. */
 struct piece {
-    size_t n;
+    size_t n, n_unread;
     struct vg_decode_item items[PIECE_MAX];
     struct vg_slice keys[PIECE_MAX];
     struct key_version versions[PIECE_MAX];
+    const struct vg_rec *known[PIECE_MAX]; /* NULL: it is read; else perhaps the record */
 };
-
-/* Add the key under the cursor; its newest version is in `val`. Nothing at `at`: nothing is added.
- */
-static int add_key(struct vg_base_view *v, MDB_val *key, const MDB_val *val, vg_rev at,
-                   bool keys_only, struct piece *p)
-{
-    struct key_version *kv = &p->versions[p->n];
-    struct vg_decode_item *item = &p->items[p->n];
-    struct vg_slice of = vg_slice(key->mv_data, key->mv_size);
-    *item = (struct vg_decode_item){0};
-    int r = vg_key_version_decode(val, kv);
-    if (r < 0)
-        return vg_lmdb_fail_entry(v, of);
-    if (kv->rev > at) {
-        r = vg_lmdb_version_at(v, key, at, kv);
-        if (r <= 0)
-            return r;
-    }
-    r = keys_only || kv->is_delete ? vg_lmdb_make_key_rec(key, kv, &item->rec)
-                                   : vg_lmdb_find_rec(v, of, kv, &item->in);
-    if (r < 0)
-        return r;
-    p->keys[p->n++] = of;
-    return 0;
-}
 
 struct scan {
     const struct vg_keys *keys;
     vg_rev at;
     bool keys_only;
+    const struct vg_known *known;
     MDB_val key, val; /* under the cursor */
 };
+
+/* What is known lies all over the memory: it is asked for here, and looked at when all are found.
+ */
+static int find_item(struct vg_base_view *v, const struct scan *s, struct vg_slice key,
+                     struct piece *p)
+{
+    const struct key_version *kv = &p->versions[p->n];
+    const struct vg_rec *rec = vg_known_at(s->known, kv->rev);
+    p->known[p->n] = rec;
+    if (!rec) {
+        p->n_unread++;
+        return vg_lmdb_find_rec(v, key, kv, &p->items[p->n].in);
+    }
+    __builtin_prefetch(rec, 1);
+    __builtin_prefetch((const char *)rec + 64);
+    return 0;
+}
+
+/* Add the key under the cursor; its newest version is in `val`. Nothing at `at`: nothing is added.
+ */
+static int add_key(struct vg_base_view *v, struct scan *s, struct piece *p)
+{
+    MDB_val *key = &s->key;
+    struct key_version *kv = &p->versions[p->n];
+    struct vg_decode_item *item = &p->items[p->n];
+    struct vg_slice of = vg_slice(key->mv_data, key->mv_size);
+    *item = (struct vg_decode_item){0};
+    int r = vg_key_version_decode(&s->val, kv);
+    if (r < 0)
+        return vg_lmdb_fail_entry(v, of);
+    if (kv->rev > s->at) {
+        r = vg_lmdb_version_at(v, key, s->at, kv);
+        if (r <= 0)
+            return r;
+    }
+    p->known[p->n] = NULL;
+    r = s->keys_only || kv->is_delete ? vg_lmdb_make_key_rec(key, kv, &item->rec)
+                                      : find_item(v, s, of, p);
+    if (r < 0)
+        return r;
+    p->keys[p->n++] = of;
+    return 0;
+}
 
 /* Find the next `max` of the range. 1: there may be more, 0: that was the last, negative. */
 static int find_piece(struct vg_base_view *v, struct scan *s, struct piece *p, size_t max)
@@ -95,16 +115,31 @@ static int find_piece(struct vg_base_view *v, struct scan *s, struct piece *p, s
         bool is_below = is_below_start(s->keys, k);
         if (!is_below && !vg_keys_contain(s->keys, k))
             return 0;
-        int r = is_below ? 0 : add_key(v, &s->key, &s->val, s->at, s->keys_only, p);
+        size_t unread_before = p->n_unread;
+        int r = is_below ? 0 : add_key(v, s, p);
         if (r < 0)
             return r;
-        if (is_worth_offering(p->n))
+        if (p->n_unread > unread_before && is_worth_offering(p->n_unread))
             vg_decode_offer(&v->decoder, p->n);
         int rc = mdb_cursor_get(v->keys, &s->key, &s->val, MDB_NEXT_NODUP);
         if (rc)
             return rc == MDB_NOTFOUND ? 0 : vg_lmdb_err(rc);
     }
     return 1;
+}
+
+/* Those that are known; what turns out to be another one is read after all. */
+static int take_known(struct vg_base_view *v, struct piece *p)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < p->n; i++) {
+        const struct vg_rec *rec = p->known[i];
+        if (rec && vg_lmdb_is_record(rec, p->keys[i], &p->versions[i]))
+            p->items[i].rec = vg_rec_ref(rec);
+        else if (rec)
+            r = vg_lmdb_read_rec(v, p->keys[i], &p->versions[i], &p->items[i].rec);
+    }
+    return r;
 }
 
 /* Each must be the record that was looked for; found: what finding them came to. */
@@ -121,7 +156,7 @@ static int decode_piece(struct vg_base_view *v, struct piece *p, int found)
         if (p->items[i].in.p && !vg_lmdb_is_record(p->items[i].rec, p->keys[i], &p->versions[i]))
             return vg_lmdb_fail_record(v, p->keys[i], p->versions[i].rev);
     }
-    return 0;
+    return take_known(v, p);
 }
 
 static void drop_recs(struct vg_rec **recs, size_t n)
@@ -131,14 +166,15 @@ static void drop_recs(struct vg_rec **recs, size_t n)
 }
 
 int vg_lmdb_collect(struct vg_base_view *v, const struct vg_keys *keys, struct vg_slice after,
-                    vg_rev at, bool keys_only, struct vg_rec **ret_recs, size_t max, size_t *ret_n)
+                    vg_rev at, bool keys_only, const struct vg_known *known,
+                    struct vg_rec **ret_recs, size_t max, size_t *ret_n)
 {
-    struct scan s = {.keys = keys, .at = at, .keys_only = keys_only};
+    struct scan s = {.keys = keys, .at = at, .keys_only = keys_only, .known = known};
     struct piece p;
     size_t n = 0;
     int more = seek_first(v, keys, after, &s.key, &s.val);
     while (more > 0 && n < max) {
-        p.n = 0;
+        p.n = p.n_unread = 0;
         vg_decode_begin(&v->decoder, p.items);
         more = find_piece(v, &s, &p, VG_MIN(max - n, (size_t)PIECE_MAX));
         int r = decode_piece(v, &p, more);

@@ -163,8 +163,8 @@ int vg_lmdb_find_rec(struct vg_base_view *v, struct vg_slice of, const struct ke
     return 0;
 }
 
-static int read_rec(struct vg_base_view *v, struct vg_slice of, const struct key_version *kv,
-                    struct vg_rec **ret_rec)
+int vg_lmdb_read_rec(struct vg_base_view *v, struct vg_slice of, const struct key_version *kv,
+                     struct vg_rec **ret_rec)
 {
     struct vg_slice encoded = {NULL, 0};
     size_t used;
@@ -222,7 +222,8 @@ int vg_lmdb_get(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct v
     int r = vg_lmdb_version_at(v, &k, at, &kv);
     if (r <= 0)
         return r;
-    r = kv.is_delete ? vg_lmdb_make_key_rec(&k, &kv, ret_rec) : read_rec(v, key, &kv, ret_rec);
+    r = kv.is_delete ? vg_lmdb_make_key_rec(&k, &kv, ret_rec)
+                     : vg_lmdb_read_rec(v, key, &kv, ret_rec);
     return r < 0 ? r : 1;
 }
 

@@ -68,9 +68,11 @@ struct vg_base_ops {
     int (*get)(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct vg_rec **ret_rec);
     /* The same without reading the record. 1, 0, negative. */
     int (*peek)(struct vg_base_view *v, struct vg_slice key, struct vg_version *ret_version);
-    /* As vg_table_collect; keys_only records have neither header nor value. */
+    /* As vg_table_collect; keys_only records have neither header nor value, and those that are
+     * known (NULL: none) are not read. */
     int (*collect)(struct vg_base_view *v, const struct vg_keys *keys, struct vg_slice after,
-                   vg_rev at, bool keys_only, struct vg_rec **ret_recs, size_t max, size_t *ret_n);
+                   vg_rev at, bool keys_only, const struct vg_known *known,
+                   struct vg_rec **ret_recs, size_t max, size_t *ret_n);
     /* Changes with revision in [from, to], in order, at most max. */
     int (*log_read)(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_rec **ret_recs,
                     size_t max, size_t *ret_n);

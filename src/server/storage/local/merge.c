@@ -37,8 +37,8 @@ static int fill(struct vg_merge *m, struct vg_engine *e, struct vg_merge_source 
     if (src->table) {
         n = vg_table_collect(src->table, m->keys, after, m->at, src->chunk, VG_MERGE_CHUNK);
     } else {
-        int r = e->base->ops->collect(m->view, m->keys, after, m->at, m->keys_only, src->chunk,
-                                      VG_MERGE_CHUNK, &n);
+        int r = e->base->ops->collect(m->view, m->keys, after, m->at, m->keys_only, m->known,
+                                      src->chunk, VG_MERGE_CHUNK, &n);
         if (r < 0)
             return r;
     }

@@ -21,7 +21,8 @@ struct vg_merge {
     struct vg_base_view *view;
     const struct vg_keys *keys;
     vg_rev at;
-    bool keys_only; /* the base need not bring values; tables do all the same */
+    bool keys_only;               /* the base need not bring values; tables do all the same */
+    const struct vg_known *known; /* the base need not read these; set it after init; NULL: none */
     size_t n_sources;
     struct vg_merge_source sources[VG_MERGE_SOURCES]; /* newest layer first */
 };

@@ -117,6 +117,7 @@ static int read_range(struct reader *rd, struct vg_range *range)
         return -ENOMEM;
     bool keys_only = range->flags & (VG_RANGE_KEYS_ONLY | (VG_RANGE_COUNT_ONLY & ~VG_RANGE_COUNT));
     vg_merge_init(m, rd->e, &rd->layers, rd->view, &range->keys, range->req.rev, keys_only);
+    m->known = range->known;
     int r = walk_range(rd, m, range);
     vg_merge_done(m);
     vg_free(m);
@@ -209,7 +210,8 @@ static int add_event(struct reader *rd, struct vg_log_read *read, struct vg_rec 
     }
     struct vg_event *ev = &read->events[read->n++];
     *ev = (struct vg_event){.rec = take_rec};
-    if (!take_rec->prev_rev || read->no_prev)
+    bool is_new = read->prev_below && take_rec->prev_rev >= read->prev_below;
+    if (!take_rec->prev_rev || read->no_prev || is_new)
         return 0;
     struct vg_rec *prev;
     int r =
