@@ -122,7 +122,8 @@ static void recover(struct run *r)
 static void step_compact(struct run *r)
 {
     recover(r);
-    vg_rev at = random_rev(r), compact_rev = 0;
+    /* Where it begins with the empty store nothing is lost, and etcd does not say so later. */
+    vg_rev at = VG_MAX(random_rev(r), VG_REV_EMPTY + 1), compact_rev = 0;
     int want = 0;
     if (at <= r->m.compacted)
         want = VIGIL_E_COMPACTED;
