@@ -112,7 +112,7 @@ static void a_walk_with_a_selector_equals_a_filter(void **state)
     vg_cache_snapshot_done(&snap);
 }
 
-/* More than two pages of the feed's list: trees and index are loaded, not grown. */
+/* More than two pages of the feed's list: trees are loaded, not grown, the index by a thread. */
 static void a_state_that_was_listed_in_pages_equals_a_filter(void **state)
 {
     (void)state;

@@ -1,5 +1,7 @@
-/* by_trigger.c - the records of a list in the order of the index. There are far fewer values of the
- * trigger than records, so it is values that are sorted, and each record's is read once. */
+/* by_trigger.c - the records of a list, put into the index by trigger. There are far fewer values
+ * of the trigger than records, so it is values that are sorted, and each record's is read once.
+ * With many records a thread of its own does it, while the feed loads the tree by key: the two
+ * trees share nothing but the records, which do not change. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -69,25 +71,58 @@ static void place_all(struct by_value *b, struct vg_rec *const *recs, size_t n,
         ret_recs[b->of[i]->at++] = recs[i];
 }
 
-int vg_sort_by_trigger(struct vg_rec **recs, size_t n)
+/* In order of key before, of trigger value and key after: ret_recs has room for n > 0. */
+static int sort_by_trigger(struct vg_rec *const *recs, size_t n, struct vg_rec **ret_recs)
 {
     struct by_value b = {
         .groups = vg_reallocarray(NULL, n, sizeof *b.groups),
         .ordered = vg_reallocarray(NULL, n, sizeof(void *)),
         .of = vg_reallocarray(NULL, n, sizeof(void *)),
     };
-    struct vg_rec **sorted = vg_reallocarray(NULL, n, sizeof *sorted);
-    int r = b.groups && b.ordered && b.of && sorted ? 0 : -ENOMEM;
+    int r = b.groups && b.ordered && b.of ? 0 : -ENOMEM;
     if (r == 0)
         r = group_all(&b, recs, n);
-    if (r == 0) {
-        place_all(&b, recs, n, sorted);
-        memcpy(recs, sorted, n * sizeof *recs);
-    }
+    if (r == 0)
+        place_all(&b, recs, n, ret_recs);
     vg_map_done(&b.map);
     vg_free(b.groups);
     vg_free(b.ordered);
     vg_free(b.of);
+    return r;
+}
+
+static int load(struct vg_tree *index, struct vg_rec *const *recs, size_t n)
+{
+    if (n == 0)
+        return vg_tree_replace(index, NULL, 0);
+    struct vg_rec **sorted = vg_reallocarray(NULL, n, sizeof *sorted);
+    int r = sorted ? sort_by_trigger(recs, n, sorted) : -ENOMEM;
+    if (r == 0)
+        r = vg_tree_replace(index, (const struct vg_rec *const *)sorted, n);
     vg_free(sorted);
     return r;
+}
+
+static void *load_main(void *arg)
+{
+    struct vg_index_load *l = arg;
+    l->err = load(l->index, l->recs, l->n);
+    return NULL;
+}
+
+void vg_index_load_begin(struct vg_index_load *l)
+{
+    l->has_thread =
+        l->n >= VG_INDEX_LOAD_SHARED && pthread_create(&l->thread, NULL, load_main, l) == 0;
+    if (l->has_thread)
+        pthread_setname_np(l->thread, "vg-index");
+}
+
+int vg_index_load_finish(struct vg_index_load *l)
+{
+    if (l->has_thread)
+        pthread_join(l->thread, NULL);
+    else
+        l->err = load(l->index, l->recs, l->n);
+    return l->err;
 }

@@ -2,6 +2,8 @@
 #ifndef VG_CACHER_CACHER_INT_H
 #define VG_CACHER_CACHER_INT_H
 
+#include <pthread.h>
+
 #include "base/list.h"
 #include "base/map.h"
 #include "base/rng.h"
@@ -161,9 +163,21 @@ void vg_feed_start(struct vg_cacher *c);
 void vg_feed_stop(struct vg_cacher *c);
 
 /* ---- by_trigger.c ---- */
-/* Records of a kind with a trigger: in order of key before, of trigger value and key after. n > 0.
- * -ENOMEM, or an error of the kernel's random source: they are as they were. */
-VG_CHECK int vg_sort_by_trigger(struct vg_rec **recs, size_t n);
+/* Replaces what an index by trigger holds by these records, which come in order of key. Between
+ * begin and finish, which may not fail to follow, records, array and index are left alone: a thread
+ * may be at them. finish: 0, -ENOMEM, or an error of the kernel's random source. */
+#define VG_INDEX_LOAD_SHARED 4096u /* worth a thread */
+struct vg_index_load {
+    struct vg_tree *index;
+    struct vg_rec *const *recs;
+    size_t n;
+    /* Ours. */
+    pthread_t thread;
+    bool has_thread;
+    int err;
+};
+void vg_index_load_begin(struct vg_index_load *l);
+VG_CHECK int vg_index_load_finish(struct vg_index_load *l);
 
 /* ---- apply.c, on the feed loop ---- */
 struct vg_cache_batch *vg_cache_batch_new(size_t room); /* NULL: no memory */

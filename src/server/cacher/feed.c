@@ -178,14 +178,14 @@ static int keep_listed(struct vg_watch_cache *wc, struct vg_rec *take_rec)
 /* Replace the trees of a kind by what was listed. */
 static int load_kind(struct vg_watch_cache *wc, struct vg_rec **recs, size_t n)
 {
+    struct vg_index_load index = {.index = wc->by_trigger, .recs = recs, .n = n};
+    if (wc->by_trigger)
+        vg_index_load_begin(&index);
     int r = vg_tree_replace(wc->tree, (const struct vg_rec *const *)recs, n);
     if (r == 0)
         atomic_store_explicit(&wc->object_bytes, wc->listed_bytes, memory_order_relaxed);
-    if (r == 0 && wc->by_trigger && n)
-        r = vg_sort_by_trigger(recs, n);
-    if (r < 0 || !wc->by_trigger)
-        return r;
-    return vg_tree_replace(wc->by_trigger, (const struct vg_rec *const *)recs, n);
+    int err = wc->by_trigger ? vg_index_load_finish(&index) : 0;
+    return r < 0 ? r : err;
 }
 
 /* What was listed is in key order: each kind is one run. */
