@@ -129,6 +129,29 @@ static void a_refilled_tail_knows_what_each_change_replaced(void **state)
     vg_history_check(&d.c->kinds[KIND_PODS].history);
 }
 
+/* Two objects in one transaction, and then a change of each. */
+static void changes_of_one_revision_are_all_known_to_the_refill(void **state)
+{
+    (void)state;
+    open_with(&(struct vg_cdrv_opts){.engine = "lmdb"});
+    struct vg_op ops[] = {
+        vg_cdrv_put_op(KIND_PODS, &(struct vg_pod){.ns = "a", .name = "p1"}),
+        vg_cdrv_put_op(KIND_PODS, &(struct vg_pod){.ns = "a", .name = "p2"}),
+    };
+    assert_int_equal(vg_drv_run(&d.store, ops, 2, NULL), 0); /* 2 */
+    put(KIND_PODS, "p1");
+    put(KIND_PODS, "p2");
+    vg_cdrv_close_cacher(&d);
+    vg_drv_reopen(&d.store);
+    vg_cdrv_open_again(&d);
+    vg_cdrv_watch(&d, &s, everything(KIND_PODS),
+                  (struct vg_cache_watch_opts){.start = VG_WATCH_AFTER, .rev = 1});
+    vg_cdrv_turn_ports(&d);
+    vg_csink_expect(&s, "ADDED a/p1@2", "ADDED a/p2@2", "MODIFIED a/p1@3", "MODIFIED a/p2@4", NULL);
+    assert_int_equal(vg_cdrv_stats(&d).events_from_storage, 0);
+    vg_history_check(&d.c->kinds[KIND_PODS].history);
+}
+
 /* ---- losing the place ---- */
 
 static void lose_place(void)
@@ -496,6 +519,7 @@ int main(void)
         TEST(a_watcher_resumes_after_a_kill_without_a_list),
         TEST(an_old_revision_resumes_from_storage_when_the_refill_is_short),
         TEST(a_refilled_tail_knows_what_each_change_replaced),
+        TEST(changes_of_one_revision_are_all_known_to_the_refill),
         TEST(lost_continuity_ends_cached_watchers_only),
         TEST(a_storage_watch_that_ends_with_its_place_kept_ends_nobody),
         TEST(a_storage_watch_that_ends_during_the_refill_goes_on_with_it),

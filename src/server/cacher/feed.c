@@ -215,11 +215,14 @@ static int finish_list(struct vg_cacher *c)
 static bool is_known(const struct vg_cacher *c, struct vg_rec **rec)
 {
     const struct vg_rec *known = vg_known_at(c->known, (*rec)->rev);
-    if (known && known != *rec && vg_slice_eq(vg_rec_key(known), vg_rec_key(*rec))) {
+    if (known == *rec)
+        return true;
+    known = known ? vg_known_find(c->known, (*rec)->rev, vg_rec_key(*rec)) : NULL;
+    if (known) {
         vg_rec_unref(*rec);
         *rec = vg_rec_ref(known);
     }
-    return known == *rec;
+    return known != NULL;
 }
 
 static int take_page(struct vg_cacher *c, struct vg_range *page)

@@ -7,8 +7,16 @@
 
 #include "record.h"
 
+/* A second change of its revision, or a later one. */
+struct vg_known_more {
+    vg_rev rev;
+    const struct vg_rec *rec; /* reference; NULL: taken */
+};
+
 struct vg_known {
-    vg_rev after, upto;          /* of the revisions in (after, upto] */
+    vg_rev after, upto;         /* of the revisions in (after, upto] */
+    struct vg_known_more *more; /* by revision */
+    size_t n_more, more_cap;
     const struct vg_rec *recs[]; /* by revision, from after + 1 on; references; NULL: not known */
 };
 
@@ -25,23 +33,12 @@ static inline const struct vg_rec *vg_known_at(const struct vg_known *k, vg_rev 
 {
     return vg_known_spans(k, rev) ? k->recs[rev - k->after - 1] : NULL;
 }
-/* Know it: it takes a reference. False: of its revision something else is known, or
- * it lies outside. */
-static inline bool vg_known_add(struct vg_known *k, const struct vg_rec *rec)
-{
-    if (!vg_known_spans(k, rec->rev) || vg_known_at(k, rec->rev))
-        return false;
-    k->recs[rec->rev - k->after - 1] = vg_rec_ref(rec);
-    return true;
-}
+/* The change of this key at this revision, borrowed, or NULL. k may be NULL. */
+const struct vg_rec *vg_known_find(const struct vg_known *k, vg_rev rev, struct vg_slice key);
+/* Know it: it takes a reference. Revisions do not fall from call to call. False: it lies outside,
+ * or there is no memory. */
+bool vg_known_add(struct vg_known *k, const struct vg_rec *rec);
 /* What is known of a key at a revision is known no longer: the reference, or NULL. */
-static inline struct vg_rec *vg_known_take(struct vg_known *k, vg_rev rev, struct vg_slice key)
-{
-    const struct vg_rec *rec = vg_known_at(k, rev);
-    if (!rec || !vg_slice_eq(vg_rec_key(rec), key))
-        return NULL;
-    k->recs[rev - k->after - 1] = NULL;
-    return (struct vg_rec *)rec;
-}
+struct vg_rec *vg_known_take(struct vg_known *k, vg_rev rev, struct vg_slice key);
 
 #endif

@@ -220,6 +220,8 @@ void vg_table_publish(struct vg_table *t, size_t n)
         publish_locked(t, t->staged_nodes[i], t->staged.v[i]);
     vg_mutex_unlock(&t->mu);
     t->staged.n -= n;
+    if (t->staged.n == 0)
+        return;
     memmove(t->staged.v, t->staged.v + n, t->staged.n * sizeof *t->staged.v);
     memmove(t->staged_nodes, t->staged_nodes + n, t->staged.n * sizeof *t->staged_nodes);
 }
