@@ -146,6 +146,7 @@ static void follow(struct vg_cacher *c, vg_rev after)
 
 static void drop_listed(struct vg_cacher *c)
 {
+    assert(c->listed || c->n_listed == 0);
     for (size_t i = 0; i < c->n_listed; i++) {
         if (i + VG_FETCH_AHEAD < c->n_listed)
             __builtin_prefetch(c->listed[i + VG_FETCH_AHEAD], 1);
