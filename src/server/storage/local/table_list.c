@@ -165,6 +165,7 @@ struct vg_table_node *vg_table_list_find_or_add(struct vg_table_list *list, stru
 void vg_table_list_remove(struct vg_table_list *list, struct vg_table_node *node)
 {
     struct vg_table_node **before[VG_TABLE_LEVELS_MAX];
+    assert(node->levels <= list->levels);
     list->finger_key.p = NULL;
     find(list, vg_table_node_key(node), before);
     for (int l = 0; l < node->levels; l++)
