@@ -257,15 +257,23 @@ static void write_a_long_history(struct vg_drv *d)
     vg_drv_close(&elsewhere);
 }
 
+/* A watch that saw all of it, and one elsewhere that begins to read it. */
+static void begin_replay(struct vg_drv *d, struct vg_drv *ret_other, struct vg_drv_watch **ret_live,
+                         struct vg_drv_watch **ret_replay)
+{
+    vg_rev before = vg_storage_revision(d->store);
+    *ret_live = vg_drv_watch_all(d, 0);
+    write_a_long_history(d);
+    vg_drv_watch_sync(*ret_live);
+    open_second(ret_other, d, "/test/", NULL);
+    *ret_replay = vg_drv_watch_all(ret_other, before + 1);
+}
+
 static void a_long_history_is_told_exactly(void **state)
 {
     struct vg_drv *d = *state, other;
-    vg_rev before = vg_storage_revision(d->store);
-    struct vg_drv_watch *live = vg_drv_watch_all(d, 0);
-    write_a_long_history(d);
-    vg_drv_watch_sync(live);
-    open_second(&other, d, "/test/", NULL);
-    struct vg_drv_watch *replay = vg_drv_watch_all(&other, before + 1);
+    struct vg_drv_watch *live, *replay;
+    begin_replay(d, &other, &live, &replay);
     vg_drv_watch_sync(replay);
     assert_same_events(live, replay);
     assert_true(stats_of(&other).past_watches > 2); /* they went side by side */
@@ -287,12 +295,8 @@ static void a_long_history_goes_on_when_etcd_comes_back(void **state)
 {
     struct vg_drv *d = *state, other;
     struct vg_test_etcd *etcd = d->etcd;
-    vg_rev before = vg_storage_revision(d->store);
-    struct vg_drv_watch *live = vg_drv_watch_all(d, 0);
-    write_a_long_history(d);
-    vg_drv_watch_sync(live);
-    open_second(&other, d, "/test/", NULL);
-    struct vg_drv_watch *replay = vg_drv_watch_all(&other, before + 1);
+    struct vg_drv_watch *live, *replay;
+    begin_replay(d, &other, &live, &replay);
     replay->after_batch = kill_once;
     replay->arg = &etcd;
     vg_drv_watch_sync(replay);

@@ -266,8 +266,8 @@ void vg_etcd_feed_start(struct vg_etcd_engine *e);
 void vg_etcd_feed_stop(struct vg_etcd_engine *e);
 /* Everything up to rev has been looked at, with nothing to tell. */
 void vg_etcd_feed_advance(struct vg_etcd_engine *e, vg_rev rev);
-VG_CHECK int vg_etcd_watch_request(struct vg_etcd_engine *e, vg_rev from,
-                                   struct vg_grpc_msg **ret_msg);
+/* A watch of all that is ours, from this revision on; the caller has set who is told. */
+VG_CHECK int vg_etcd_start_watch(struct vg_etcd_engine *e, vg_rev from, struct vg_grpc_call *call);
 VG_CHECK int vg_etcd_ask_progress(struct vg_grpc_call *stream);
 
 /* push.c */

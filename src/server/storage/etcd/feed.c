@@ -28,7 +28,7 @@ static struct vg_etcd_engine *engine_of(struct vg_grpc_call *call)
 
 /* ---- requests ---- */
 
-int vg_etcd_watch_request(struct vg_etcd_engine *e, vg_rev from, struct vg_grpc_msg **ret_msg)
+int vg_etcd_start_watch(struct vg_etcd_engine *e, vg_rev from, struct vg_grpc_call *call)
 {
     Etcd__WatchRequest req = ETCD__WATCH_REQUEST__INIT;
     Etcd__WatchCreateRequest create = ETCD__WATCH_CREATE_REQUEST__INIT;
@@ -39,8 +39,12 @@ int vg_etcd_watch_request(struct vg_etcd_engine *e, vg_rev from, struct vg_grpc_
     create.fragment = true;
     req.request_union_case = ETCD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST;
     req.create_request = &create;
-    *ret_msg = vg_etcd_pack(&req.base);
-    return *ret_msg ? 0 : -ENOMEM;
+    call->path = vg_etcd_watch.path;
+    call->msg = vg_etcd_pack(&req.base);
+    call->fields = vg_etcd_require_leader;
+    call->n_fields = VG_ARRAY_LEN(vg_etcd_require_leader);
+    call->flags = vg_etcd_watch.flags | VG_GRPC_WAIT;
+    return call->msg ? vg_grpc_start(vg_etcd_client_pool(e->client), call) : -ENOMEM;
 }
 
 int vg_etcd_ask_progress(struct vg_grpc_call *stream)
@@ -303,21 +307,10 @@ static void on_end(struct vg_grpc_call *call)
 static void start(struct vg_etcd_engine *e)
 {
     struct vg_etcd_feed *f = &e->feed;
-    struct vg_grpc_msg *msg = NULL;
     if (f->is_up || e->is_draining)
         return;
-    int r = vg_etcd_watch_request(e, f->told, &msg);
-    f->call = (struct vg_grpc_call){
-        .path = vg_etcd_watch.path,
-        .msg = msg,
-        .fields = vg_etcd_require_leader,
-        .n_fields = VG_ARRAY_LEN(vg_etcd_require_leader),
-        .flags = vg_etcd_watch.flags | VG_GRPC_WAIT,
-        .on_message = on_message,
-        .on_end = on_end,
-    };
-    if (r == 0)
-        r = vg_grpc_start(vg_etcd_client_pool(e->client), &f->call);
+    f->call = (struct vg_grpc_call){.on_message = on_message, .on_end = on_end};
+    int r = vg_etcd_start_watch(e, f->told, &f->call);
     f->is_up = r == 0;
     if (r < 0)
         lose(e, vg_err_text(r));

@@ -181,32 +181,21 @@ static void on_end(struct vg_grpc_call *call)
 static int add_leg(struct vg_past *p, vg_rev from)
 {
     struct vg_etcd_engine *e = p->e;
-    struct vg_grpc_msg *msg = NULL;
     struct leg *leg = vg_new(struct leg);
-    int r = leg ? vg_etcd_watch_request(e, from - 1, &msg) : -ENOMEM;
-    if (r < 0) {
-        vg_free(leg);
-        return r;
-    }
+    if (!leg)
+        return -ENOMEM;
     leg->p = p;
     leg->from = from;
     leg->newest = from - 1;
     vg_list_init(&leg->parts);
     vg_list_push_back(&p->legs, &leg->link);
     e->n_legs++;
-    atomic_fetch_add_explicit(&e->n_past_watches, 1, memory_order_relaxed);
-    leg->call = (struct vg_grpc_call){
-        .path = vg_etcd_watch.path,
-        .msg = msg,
-        .fields = vg_etcd_require_leader,
-        .n_fields = VG_ARRAY_LEN(vg_etcd_require_leader),
-        .flags = vg_etcd_watch.flags | VG_GRPC_WAIT,
-        .on_message = on_message,
-        .on_end = on_end,
-    };
-    r = vg_grpc_start(vg_etcd_client_pool(e->client), &leg->call);
+    leg->call = (struct vg_grpc_call){.on_message = on_message, .on_end = on_end};
+    int r = vg_etcd_start_watch(e, from - 1, &leg->call);
     if (r < 0)
         drop_leg(leg);
+    else
+        atomic_fetch_add_explicit(&e->n_past_watches, 1, memory_order_relaxed);
     return r;
 }
 
