@@ -82,6 +82,7 @@ static int append_change(struct vg_watch_cache *wc, const struct vg_rec *rec,
         return r;
     vg_segment_ref(ev->segment);
     ev->wc = wc;
+    ev->life = wc->life;
     ev->ends_rev = true;
     if (b->n && b->events[b->n - 1].change->rec->rev == rec->rev)
         b->events[b->n - 1].ends_rev = false;
@@ -176,11 +177,13 @@ static int remember(struct vg_watch_cache *wc, const struct vg_event *e, struct 
     return r;
 }
 
-/* It stays within its limits; there is nobody to show it to. */
-static void evict(struct vg_watch_cache *wc)
+/* Make the history of a batch of the filling phase readable, as P1 demands before the batch reaches
+ * the tail. There is no new root: the trees are loaded by the list that follows. */
+static void publish_history(struct vg_watch_cache *wc)
 {
     int64_t now_ms = (int64_t)(vg_cacher_now_ns(wc->c) / VG_NS_PER_MS);
     vg_mutex_lock(&wc->mu);
+    wc->published = wc->history.next;
     vg_history_evict(&wc->history, now_ms);
     vg_mutex_unlock(&wc->mu);
 }
@@ -199,8 +202,7 @@ int vg_publish_kind(struct vg_watch_cache *wc, vg_rev rev)
     int64_t now_ms = (int64_t)(vg_cacher_now_ns(wc->c) / VG_NS_PER_MS);
     vg_mutex_lock(&wc->mu);
     struct vg_root *old = wc->root, *old_trigger = wc->trigger_root;
-    if (wc->history.next > wc->published)
-        vg_history_set_root(&wc->history, vg_root_ref(root));
+    vg_history_set_root(&wc->history, vg_root_ref(root));
     wc->root = root;
     wc->trigger_root = trigger;
     wc->published = wc->history.next;
@@ -233,7 +235,7 @@ static int publish_kinds(struct vg_cacher *c, struct vg_list *touched, vg_rev re
         struct vg_watch_cache *wc = VG_CONTAINER_OF(n, struct vg_watch_cache, touched);
         wc->is_touched = false;
         if (err == 0 && c->state == FEED_FILLING)
-            evict(wc);
+            publish_history(wc);
         else if (err == 0)
             err = vg_publish_kind(wc, rev);
         if (err == 0 && wc->is_broken)
@@ -266,9 +268,19 @@ int vg_apply_batch(struct vg_cacher *c, const struct vg_watch_batch *in,
     return r;
 }
 
+/* P1: whoever finds a change in the tail finds it in the history too. The feed alone writes
+ * `published`, so it may read it without the lock. */
+static void check_published(const struct vg_cache_batch *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        assert(b->events[i].seq < b->events[i].wc->published);
+    (void)b;
+}
+
 void vg_publish_batch(struct vg_cacher *c, struct vg_cache_batch *take_b, vg_rev rev)
 {
     struct vg_cache_batch *b = take_b;
+    check_published(b);
     b->rev = rev;
     atomic_store_explicit(&c->rev, rev, memory_order_release);
     c->publishing = b;

@@ -13,6 +13,19 @@
 
 /* ---- one kind: the watch cache ---- */
 
+/* How a change comes to each watcher once. The feed numbers the changes of a kind as it appends
+ * them to the history; then it links the batch that holds them to the tail, and each loop's port
+ * pulls the tail by a cursor. Below pk->dispatched a watcher is told by replay from the history, at
+ * and above it by dispatch from the tail. In every state of the feed, FILLING too:
+ *   P1 wc->published never falls, and is above a change before its batch is linked.
+ *   P2 pk->dispatched is above every change in the batches up to the port's cursor.
+ *   P3 a port dispatches the changes of one life of a history without a gap. A life ends when
+ *      continuity is lost; what was appended last may then never have reached the tail.
+ *   P4 a watcher goes live when it has looked at everything below pk->dispatched, not before.
+ * A port that opens stands on the newest batch first and reads `published` then. So P1 gives it P2,
+ * at whatever moment of a start it opens. P1 is asserted by vg_publish_batch(), P2 by
+ * take_hold(), P3 by dispatch(), P4 by vg_watcher_go_live(). */
+
 struct vg_watch_cache {
     struct vg_cacher *c;
     const struct vg_cache_kind *kind;
@@ -35,7 +48,8 @@ struct vg_watch_cache {
     _Atomic bool has_dead;             /* roots that nobody holds wait for the feed */
     struct vg_mutex mu;                /* rank CACHE: all below; the feed alone changes them */
     struct vg_history history;
-    uint64_t published; /* changes below this sequence may be read */
+    uint64_t published; /* changes below this sequence may be read: P1 */
+    uint32_t life;      /* how often the history has begun anew */
     struct vg_root *root, *trigger_root;
     struct vg_map unreadable; /* keys; see unreadable.c */
 };
@@ -47,6 +61,7 @@ struct vg_cache_event {
     struct vg_change *change;
     struct vg_segment *segment; /* reference, keeps change */
     uint64_t seq;
+    uint32_t life; /* of the history */
     bool ends_rev; /* no change of the batch after it has its revision */
 };
 
@@ -244,7 +259,8 @@ void vg_frame_bookmark(struct vg_frame *f, const struct vg_watch_cache *wc, vg_r
 struct vg_port_kind {
     struct vg_watch_cache *wc;
     struct vg_cache_port *port;
-    uint64_t dispatched; /* changes below this sequence have been dispatched on this loop */
+    uint64_t dispatched; /* changes below this sequence are for replay: P2, P4 */
+    uint32_t life;       /* of the history that `dispatched` counts in */
     struct vg_list *all; /* of those that pin nothing */
     struct vg_map by_name, by_trigger, by_namespace; /* value -> the ring */
 };

@@ -351,6 +351,7 @@ static int restart_kind(struct vg_watch_cache *wc)
     vg_mutex_lock(&wc->mu);
     int r = vg_history_restart(&wc->history, wc->c->oldest_rev);
     wc->published = wc->history.next;
+    wc->life++;
     vg_mutex_unlock(&wc->mu);
     return r;
 }

@@ -20,7 +20,7 @@ void vg_segment_unref(struct vg_segment *s)
     for (uint32_t i = 0; i < s->n; i++) {
         vg_rec_unref(s->changes[i].rec);
         vg_rec_unref(s->changes[i].prev);
-        vg_root_unref(s->changes[i].root);
+        vg_root_unref(atomic_load_explicit(&s->changes[i].root, memory_order_relaxed));
         vg_forms_done(&s->changes[i].forms);
     }
     vg_free(s);
@@ -262,8 +262,11 @@ int vg_history_append(struct vg_history *h, const struct vg_rec *rec, const stru
 void vg_history_set_root(struct vg_history *h, struct vg_root *take_root)
 {
     struct vg_segment *s = last_segment(h);
-    assert(s && s->n && !s->changes[s->n - 1].root);
-    s->changes[s->n - 1].root = take_root;
+    _Atomic(struct vg_root *) *root = s && s->n ? &s->changes[s->n - 1].root : NULL;
+    if (root && !atomic_load_explicit(root, memory_order_relaxed))
+        atomic_store_explicit(root, take_root, memory_order_release);
+    else
+        vg_root_unref(take_root);
 }
 
 /* ---- evicting ---- */
@@ -371,6 +374,9 @@ uint64_t vg_history_after(const struct vg_history_view *v, uint64_t end, vg_rev 
 struct vg_root *vg_history_root_at(const struct vg_history_view *v, uint64_t end, vg_rev rev)
 {
     uint64_t after = vg_history_after(v, end, rev);
-    struct vg_root *root = after > v->oldest ? vg_history_at(v, after - 1)->root : NULL;
+    if (after == v->oldest)
+        return NULL;
+    struct vg_root *root =
+        atomic_load_explicit(&vg_history_at(v, after - 1)->root, memory_order_acquire);
     return root ? vg_root_ref(root) : NULL;
 }

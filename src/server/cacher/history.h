@@ -14,7 +14,7 @@
  *   H1 (revision, sub) strictly increases with the sequence.
  *   H2 a link points to a lower sequence with the same value, and none with it lies between.
  *   H3 a change below the number that a reader was given does not change any more, but for its
- *      forms, which are made once.
+ *      forms and its root, which are made once.
  *   H4 the oldest sequence never falls; `oldest_rev` is the revision after which the tail is whole:
  *      a reader that has seen it, or more, needs nothing that was evicted.
  *   H5 `rev` and `keeps_trigger` say of a change what its records say.
@@ -46,8 +46,10 @@ struct vg_change {
     const struct vg_rec *rec;  /* the change; a delete has no value of its own */
     const struct vg_rec *prev; /* what it replaced or deleted; NULL for a create */
     vg_rev rev;                /* of rec: a search or a look ahead touches no record */
-    /* State of the kind after the batch that this change ends; NULL inside a batch. */
-    struct vg_root *root;
+    /* State of the kind after the batch that this change ends; NULL inside a batch. Set once,
+     * perhaps while others read the change: the newest of a start gets it when the list is there.
+     */
+    _Atomic(struct vg_root *) root;
     int64_t at_ms; /* monotonic time of arrival */
     vg_link same_namespace;
     vg_link same_trigger;     /* with the trigger value of rec */
@@ -121,7 +123,7 @@ void vg_history_done(struct vg_history *h);
 VG_CHECK int vg_history_append(struct vg_history *h, const struct vg_rec *rec,
                                const struct vg_rec *prev, int64_t now_ms,
                                struct vg_change **ret_change, struct vg_segment **ret_segment);
-/* Give the newest change its root. Consumes take_root. */
+/* Give the newest change its root, if there is a change and it has none. Consumes take_root. */
 void vg_history_set_root(struct vg_history *h, struct vg_root *take_root);
 /* Let go of segments that the limits no longer keep. */
 void vg_history_evict(struct vg_history *h, int64_t now_ms);

@@ -99,7 +99,9 @@ static void dispatch(struct vg_cache_port *p, const struct vg_cache_event *ev)
     uint64_t told = 0;
     if (ev->seq < pk->dispatched)
         return;
+    assert(ev->seq == pk->dispatched || ev->life != pk->life); /* P3 */
     pk->dispatched = ev->seq + 1;
+    pk->life = ev->life;
     vg_told_init(&t, ev->change->rec, ev->change->prev, ev->change);
     const struct vg_obj_header *h = t.rec ? &t.now : vg_told_before(&t);
     tell_value(p, &pk->by_name, vg_obj_name(h), ev, &t, &told);
@@ -342,13 +344,15 @@ static void init_kinds(struct vg_cache_port *p)
     }
 }
 
-/* After its cursor is open: else what is published in between would be told to nobody who comes. */
+/* After its cursor is open (P2): what is published in between is then told twice by the tail and
+ * the history, and skipped by dispatch(), rather than not at all. */
 static void begin_dispatching(struct vg_cache_port *p)
 {
     for (size_t i = 0; i < p->c->n_kinds; i++) {
         struct vg_port_kind *pk = &p->kinds[i];
         vg_mutex_lock(&pk->wc->mu);
-        pk->dispatched = pk->wc->published; /* nobody here has asked for what came before */
+        pk->dispatched = pk->wc->published;
+        pk->life = pk->wc->life;
         vg_mutex_unlock(&pk->wc->mu);
     }
 }

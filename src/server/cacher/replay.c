@@ -169,6 +169,7 @@ static int take_hold(struct vg_cache_watcher *w)
     vg_mutex_lock(&wc->mu);
     r->hold.view = vg_history_view_ref(wc->history.view);
     r->hold.end = wc->published;
+    assert(r->hold.end >= w->pk->dispatched); /* P1, P2: the history has what replay must tell */
     if (by_trigger)
         link = vg_history_newest_trigger(&wc->history, value);
     else if (by_ns)

@@ -54,6 +54,7 @@ int vg_watcher_go_live(struct vg_cache_watcher *w)
 {
     struct vg_cache_port *p = w->pk->port;
     void *last = NULL;
+    assert(w->next >= w->pk->dispatched); /* P4 */
     vg_mutex_lock(&p->mu);
     int r = enter(w, &last);
     vg_mutex_unlock(&p->mu);
