@@ -357,7 +357,8 @@ static void a_lost_create_of_unique_bytes_is_found_or_unknown(void **state)
     struct vg_drv *d = *state, hasty;
     open_hasty(&hasty, d);
     struct lost l = {.d = &hasty, .etcd = d->etcd, .op = vg_drv_put_op("a", "uid-1", 0)};
-    l.txn = (struct vg_txn){.ops = &l.op, .n_ops = 1, .is_unique = true};
+    l.op.is_unique = true;
+    l.txn = (struct vg_txn){.ops = &l.op, .n_ops = 1};
     int err = lose_answer(&l);
     struct vg_rec *now = vg_drv_get(d, "a", 0);
     if (err == 0) {

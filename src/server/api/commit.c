@@ -125,14 +125,16 @@ static void on_conflict(struct vg_change *c)
     bool may_try = true;
     if (c->txn.failed_op == 0) {
         hold(c, c->op.prev, true);
+        c->is_current = true;
         may_try = ++c->tries < most;
     } else if (op->expect != 0) { /* a quota: whoever moved it got through */
         may_try = vg_quota_moved(c, op);
-    } else { /* the object is as we saw it; another has what we chose for it */
+    } else { /* another has what we chose for the object */
         vg_change_claim_refused(c, op);
         may_try = ++c->tries < most;
     }
-    c->is_current = true;
+    /* A conflict at a later operation says nothing about the object itself: storage may have found
+     * it by reading, long after the comparison (storage/etcd/outcome.c). */
     vg_txn_done(&c->txn);
     if (may_try) {
         decide(c);
@@ -201,13 +203,13 @@ static void submit(struct vg_change *c, struct vg_rec *take_rec)
         .rec = take_rec,
         .expect = c->cur ? c->cur->rev : 0,
         .ttl_ms = ttl_of(c),
+        .is_unique = !c->cur && c->verdict == VG_CHANGE_PUT, /* by its uid */
     };
     c->txn = (struct vg_txn){
         .req = {.loop = c->call->loop->loop, .done = on_txn},
         .ops = &c->op,
         .n_ops = 1,
         .no_prev = true,
-        .is_unique = c->is_create, /* by its uid */
     };
     int err = c->n_claims ? add_claims(c) : 0;
     if (err == 0) {

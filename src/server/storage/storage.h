@@ -61,6 +61,9 @@ struct vg_op {
     struct vg_rec *rec;
     vg_rev expect;   /* revision of the key now, 0 = absent, or VG_EXPECT_ANY */
     uint64_t ttl_ms; /* PUT: lives this long; 0 = for ever */
+    /* PUT of an absent key: nobody else puts the same bytes under it, since they hold a fresh uid.
+     * If the answer is lost, finding them proves that the transaction happened. */
+    bool is_unique;
     /* Result: what the key held before; NULL when absent. After CONFLICT: of the failing op, what
      * the key holds. Owned by the transaction. */
     struct vg_rec *prev;
@@ -74,8 +77,6 @@ struct vg_txn {
     uint32_t n_ops;
     uint32_t failed_op; /* after VIGIL_E_CONFLICT */
     bool no_prev;       /* ops[].prev is not wanted: saves reading it; a conflict still brings it */
-    bool is_unique;     /* nobody else puts the same bytes (they hold a fresh uid): if the answer is
-                         * lost, finding them proves that it happened */
 };
 /* Drops the references that ops hold; the array is the caller's. */
 void vg_txn_done(struct vg_txn *txn);

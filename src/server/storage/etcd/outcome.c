@@ -2,20 +2,22 @@
  *
  * The connection broke, or time ran out, after the request had left. It may have been carried out,
  * may never be, or may be still under way inside the cluster and be carried out later. Reading can
- * prove some of this, and only what is proven is said:
+ * prove some of this, and only what is proven is said. All operations of a transaction happen or
+ * none does, so one operation that proves something decides:
  *
- *   The expected revision of a key has been replaced. Then its comparison can never hold again, and
- *   nothing happens later. Is the change that replaced it ours?
- *     - it put other bytes, or another operation than ours    it is not: CONFLICT
- *     - it put our bytes, which nobody else puts (is_unique)   it is: done, at its revision
- *     - it put our bytes, which another may put too            UNKNOWN: a counter that two clients
- *       raise from 5 to 6 must not be 6 for both
- *     - several changes came since, and the first is not known UNKNOWN
- *   The key was expected to be absent and holds our unique bytes, or was made of them: done.
- *   Anything else, above all a key that is still as expected: UNKNOWN, for it may change yet.
+ *   D1 A unique put of an absent key (vg_op.is_unique): the key was made of our bytes. Nobody else
+ *      makes it of them, so the transaction happened, at that revision. Anything else under the key
+ *      proves nothing: ours may have been made, deleted and replaced, or may be made later.
+ *   D2 A put of a key at revision N: the first change after N put other bytes. Ours would have been
+ *      that change, so it did not happen, and the comparison never holds again: CONFLICT. Our own
+ *      bytes there prove nothing, for another may put the same: a counter that two clients raise
+ *      from 5 to 6 must not be 6 for both. Nor do several changes of which the first is not known.
+ *   D3 A delete of a key at revision N: the key was changed since, and lives: CONFLICT, as in D2.
+ *   D4 A check of a key, a put of any revision, and a key that is still as expected prove nothing:
+ *      the transaction may have happened before the key moved, and may happen yet.
  *
- * Operations are looked at one by one; the first that proves something decides. Two reads at most:
- * the keys as they are, then the key in question as it was one change earlier. */
+ * If no operation proves anything the outcome is UNKNOWN. One read brings the keys as they are;
+ * then one for each operation that D1 or D2 may decide brings its key as it was earlier. */
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -29,8 +31,9 @@ struct vg_etcd_doubt {
     char why[VG_STATUS_MESSAGE_MAX];
     void (*done)(void *arg, int err);
     void *arg;
-    uint32_t op;               /* that is looked at */
-    const Etcd__KeyValue *now; /* what its key holds; NULL: nothing */
+    const Etcd__TxnResponse *keys; /* what the keys of all operations hold; in the arena */
+    uint32_t op;                   /* that is looked at */
+    const Etcd__KeyValue *now;     /* what its key holds; NULL: nothing */
 };
 
 static void unknown(struct vg_etcd_doubt *d)
@@ -71,6 +74,8 @@ static bool is_ours(struct vg_etcd_doubt *d, const Etcd__KeyValue *kv)
            vg_slice_eq(vg_buf_slice(&bytes), vg_etcd_bytes(kv->value));
 }
 
+static void judge_from(struct vg_etcd_doubt *d, uint32_t op);
+
 /* ---- the second read: what a key held at another revision ---- */
 
 static const Etcd__KeyValue *read_one(struct vg_etcd_doubt *d)
@@ -93,7 +98,7 @@ static void ask_at(struct vg_etcd_doubt *d, int64_t rev, void (*on_end)(struct v
         unknown(d);
 }
 
-/* Was the expected revision replaced by what is there now? */
+/* D2: was the expected revision replaced by what is there now? */
 static void on_before(struct vg_grpc_call *call)
 {
     struct vg_etcd_doubt *d = VG_CONTAINER_OF(call, struct vg_etcd_doubt, call);
@@ -101,13 +106,11 @@ static void on_before(struct vg_grpc_call *call)
     bool is_next = before && (vg_rev)before->mod_revision == d->txn->ops[d->op].expect;
     if (is_next && !is_ours(d, d->now))
         conflict(d);
-    else if (is_next && d->txn->is_unique)
-        happened(d, d->now->mod_revision);
     else
-        unknown(d);
+        judge_from(d, d->op + 1);
 }
 
-/* What was put when the key was made? */
+/* D1: what was put when the key was made? */
 static void on_made(struct vg_grpc_call *call)
 {
     struct vg_etcd_doubt *d = VG_CONTAINER_OF(call, struct vg_etcd_doubt, call);
@@ -115,7 +118,7 @@ static void on_made(struct vg_grpc_call *call)
     if (made && is_ours(d, made))
         happened(d, made->mod_revision);
     else
-        unknown(d);
+        judge_from(d, d->op + 1);
 }
 
 /* ---- the first read ---- */
@@ -127,26 +130,42 @@ static const Etcd__KeyValue *held(const Etcd__TxnResponse *res, uint32_t op)
     return is_range && r->response_range->n_kvs ? r->response_range->kvs[0] : NULL;
 }
 
-/* The operation at hand, whose key holds d->now. False: it proves nothing. */
+/* Has the key been replaced since the revision that the operation expects? Not if it was deleted
+ * and made anew: whose delete that was is not known. */
+static bool has_moved(const struct vg_op *op, const Etcd__KeyValue *now)
+{
+    return (vg_rev)now->mod_revision != op->expect && (vg_rev)now->create_revision <= op->expect;
+}
+
+/* The operation at hand, whose key holds d->now. False: it proves nothing (D4). */
 static bool judge(struct vg_etcd_doubt *d)
 {
     const struct vg_op *op = &d->txn->ops[d->op];
-    const Etcd__KeyValue *now = d->now;
-    if (!now || op->expect == VG_EXPECT_ANY)
+    if (!d->now || op->expect == VG_EXPECT_ANY || op->type == VG_OP_CHECK)
         return false;
-    bool is_made = op->expect == 0;
-    if (is_made && (!d->txn->is_unique || op->type != VG_OP_PUT))
+    if (op->expect == 0) {
+        if (op->type != VG_OP_PUT || !op->is_unique)
+            return false;
+        ask_at(d, d->now->create_revision, on_made);
+        return true;
+    }
+    if (!has_moved(op, d->now))
         return false;
-    if (!is_made &&
-        ((vg_rev)now->mod_revision == op->expect || (vg_rev)now->create_revision > op->expect))
-        return false;
-    if (is_made)
-        ask_at(d, now->create_revision, on_made);
-    else if (op->type == VG_OP_PUT)
-        ask_at(d, now->mod_revision - 1, on_before);
+    if (op->type == VG_OP_PUT)
+        ask_at(d, d->now->mod_revision - 1, on_before);
     else
-        conflict(d); /* it lives, and at another revision: nothing was deleted, nothing will be */
+        conflict(d); /* D3 */
     return true;
+}
+
+static void judge_from(struct vg_etcd_doubt *d, uint32_t op)
+{
+    for (d->op = op; d->op < d->txn->n_ops; d->op++) {
+        d->now = held(d->keys, d->op);
+        if (judge(d))
+            return;
+    }
+    unknown(d);
 }
 
 static void on_keys(struct vg_grpc_call *call)
@@ -161,12 +180,8 @@ static void on_keys(struct vg_grpc_call *call)
     vg_buf_done(&call->answer);
     if (res->header)
         vg_etcd_saw_rev(d->e, res->header->revision);
-    for (; d->op < d->txn->n_ops; d->op++) {
-        d->now = held(res, d->op);
-        if (judge(d))
-            return;
-    }
-    unknown(d);
+    d->keys = res;
+    judge_from(d, 0);
 }
 
 static int ask_keys(struct vg_etcd_doubt *d)
