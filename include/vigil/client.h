@@ -66,7 +66,8 @@ struct vigil_client_opts {
 VIGIL_API VIGIL_CHECKED int vigil_client_new(const struct vigil_config *config,
                                              const struct vigil_client_opts *opts,
                                              struct vigil_client **ret, struct vigil_error *err);
-/* Requests under way end with VIGIL_E_CANCELED. Everything made from the client (informers, ...) is
+/* Requests under way end with VIGIL_E_CANCELED; one that a `done` makes meanwhile is refused with
+ * VIGIL_E_CLOSED and has no `done` of its own. Everything made from the client (informers, ...) is
  * freed before. Waits for the thread. Thread: not the client's. */
 VIGIL_API void vigil_client_free(struct vigil_client *c);
 

@@ -114,14 +114,26 @@ int vigil_client_new(const struct vigil_config *config, const struct vigil_clien
     return vg_client_new(config, opts, vg_clock_system(), ret, err);
 }
 
-/* The loop belongs to this thread by now. */
+/* Mail may post mail: a `done` that cancels another request, say. What still comes after so many
+ * turns belongs to something that should have been freed before the client. */
+#define CLOSING_TURNS 64
+
+static void run_what_is_left(struct vigil_client *c)
+{
+    for (int i = 0; i < CLOSING_TURNS && vg_loop_turn(c->loop, false); i++)
+        continue;
+}
+
+/* The loop belongs to this thread by now, and no exchange begins any more: the callbacks that run
+ * here cannot use what goes away. */
 static void end_loop(struct vigil_client *c)
 {
-    vg_loop_turn(c->loop, false); /* requests that were posted and not begun */
+    run_what_is_left(c); /* requests that were posted and not begun */
     vg_exchange_cancel_all(c);
     if (c->has_creds)
         vg_creds_done(&c->creds);
-    vg_loop_turn(c->loop, false); /* the mail of an exec that was ended, and of late cancels */
+    run_what_is_left(c); /* the mail of an exec that was ended, and of late cancels */
+    assert(vg_list_is_empty(&c->exchanges));
     vg_mux_free(c->mux);
     vg_loop_free(c->loop);
 }
@@ -130,6 +142,7 @@ void vigil_client_free(struct vigil_client *c)
 {
     if (!c)
         return;
+    atomic_store(&c->is_closing, true);
     if (c->loop) {
         vg_loop_stop(c->loop);
         end_loop(c);

@@ -3,6 +3,8 @@
 #ifndef VG_CLIENT_TRANSPORT_CLIENT_INT_H
 #define VG_CLIENT_TRANSPORT_CLIENT_INT_H
 
+#include <stdatomic.h>
+
 #include "base/lock.h"
 #include "creds.h"
 #include "mux.h"
@@ -40,6 +42,7 @@ struct vigil_client {
     struct vg_mux *mux;
     struct vg_creds creds;
     bool has_creds;
+    _Atomic bool is_closing; /* any thread: no exchange begins any more (vigil_client_free) */
     struct vg_rate limit;
     struct vg_list exchanges;
     unsigned epoch;     /* counts how often connections fell silent */

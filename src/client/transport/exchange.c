@@ -312,6 +312,8 @@ int vg_exchange_start(struct vigil_client *c, const struct vg_exchange_opts *opt
                       struct vg_exchange **ret)
 {
     assert(vg_loop_is_current(c->loop));
+    if (atomic_load(&c->is_closing))
+        return VIGIL_E_CLOSED;
     struct vg_exchange *x = vg_new(struct vg_exchange);
     if (!x)
         return -ENOMEM;

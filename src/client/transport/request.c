@@ -8,6 +8,8 @@
 #include "client_int.h"
 #include "request.h"
 
+#define CLIENT_GONE "the client is gone"
+
 enum { NO_CANCEL, CANCEL_POSTED, ENDED };
 
 struct vigil_request {
@@ -57,12 +59,16 @@ static void on_done(void *arg, const struct vg_exchange_end *end)
 static void run_begin(struct vg_mail *mail)
 {
     struct vigil_request *r = VG_CONTAINER_OF(mail, struct vigil_request, begin);
-    if (vg_exchange_start(r->c, &r->opts, &r->x) == 0) {
+    int e = vg_exchange_start(r->c, &r->opts, &r->x);
+    if (e == 0) {
         vg_free(vg_steal(r->texts));
         return;
     }
     struct vigil_error err;
-    vg_error_set(&err, VIGIL_E_MEMORY, "out of memory");
+    if (e == VIGIL_E_CLOSED) /* posted before the client closed: as those under way */
+        vg_error_set(&err, VIGIL_E_CANCELED, CLIENT_GONE);
+    else
+        vg_error_set(&err, VIGIL_E_MEMORY, "out of memory");
     tell(r, &err);
 }
 
@@ -131,6 +137,8 @@ int vigil_request(struct vigil_client *c, const struct vigil_request_opts *opts,
     if (!opts->path || opts->path[0] != '/' || !opts->done)
         return vg_error_set(err, VIGIL_E_INVALID,
                             "a request needs a path that begins with /, and done");
+    if (atomic_load(&c->is_closing))
+        return vg_error_set(err, VIGIL_E_CLOSED, CLIENT_GONE);
     struct vigil_request *r = vg_new(struct vigil_request);
     struct vigil_request_opts o = *opts;
     if (!o.method)

@@ -46,7 +46,8 @@ struct vg_exchange_opts {
 };
 
 struct vg_exchange;
-/* 0 or -ENOMEM; on_done comes later, never from within. */
+/* 0, -ENOMEM, or VIGIL_E_CLOSED while the client is being freed; on_done comes later, never from
+ * within. */
 VG_CHECK int vg_exchange_start(struct vigil_client *c, const struct vg_exchange_opts *opts,
                                struct vg_exchange **ret);
 /* From on_data too. No callback comes any more. NULL allowed. */
