@@ -15,7 +15,8 @@
 #define ANSWER_MAX ((size_t)4 << 20)
 
 static void attempt(struct vigil_leader *l);
-static void end(struct vigil_leader *l);
+/* `releases`: the lease may be ours, and is given up if the options say so. */
+static void end(struct vigil_leader *l, bool releases);
 
 /* ---- the outcome of an attempt ---- */
 
@@ -24,38 +25,50 @@ static void on_next(struct vg_timer *t)
     attempt(VG_CONTAINER_OF(t, struct vigil_leader, next));
 }
 
-static void on_deadline(struct vg_timer *t)
+static uint64_t now_ns(const struct vigil_leader *l)
 {
-    end(VG_CONTAINER_OF(t, struct vigil_leader, deadline));
+    return vg_clock_mono_ns(vg_loop_clock(l->loop));
 }
 
-/* Candidates are spread over retry * [1, 2.2); a leader keeps its pace. */
+static void on_deadline(struct vg_timer *t)
+{
+    end(VG_CONTAINER_OF(t, struct vigil_leader, deadline), true);
+}
+
+/* Candidates are spread over retry * [1, 2.2). A leader keeps its pace from request to request: an
+ * answer that took long is followed by the next renewal at once. */
 static void try_later(struct vigil_leader *l)
 {
     uint64_t ns = l->opts.retry_ms * VG_NS_PER_MS;
     if (l->state == VG_LEADER_ACQUIRING)
         ns += vg_rng_below(&l->rng, ns + ns / 5);
+    else
+        ns -= VG_MIN(ns, now_ns(l) - l->begun_ns);
     vg_timer_start(l->loop, &l->next, ns, on_next);
 }
 
+/* The lease is ours. Others count its time from when they see it, which is after the request was
+ * sent; so we count ours from before that, and not from the answer, which may be late. */
 static void succeeded(struct vigil_leader *l)
 {
     bool is_new = l->state == VG_LEADER_ACQUIRING;
-    l->state = VG_LEADER_LEADING;
-    vg_timer_start(l->loop, &l->deadline, l->opts.renew_ms * VG_NS_PER_MS, on_deadline);
-    try_later(l);
-    if (!is_new)
+    uint64_t now = now_ns(l), until = l->written_ns + l->opts.renew_ms * VG_NS_PER_MS;
+    if (now >= until) { /* too late to lead by; a leader's deadline is due by now */
+        try_later(l);
         return;
-    atomic_store(&l->is_leading, true);
-    if (l->opts.on_started)
+    }
+    l->state = VG_LEADER_LEADING;
+    vg_timer_start(l->loop, &l->deadline, until - now, on_deadline);
+    try_later(l);
+    atomic_store(&l->leads_until_ns, until);
+    if (is_new && l->opts.on_started)
         l->opts.on_started(l->opts.arg);
 }
 
 static void finish(struct vigil_leader *l)
 {
     l->state = VG_LEADER_ENDED;
-    if (l->opts.on_stopped)
-        l->opts.on_stopped(l->opts.arg);
+    vg_timer_stop(l->loop, &l->deadline);
     vg_mutex_lock(&l->mu);
     l->has_ended = true;
     vg_cond_broadcast(&l->ended);
@@ -80,18 +93,21 @@ static int ask(struct vigil_leader *l, enum vg_leader_step step, struct vg_slice
     int r = vg_path_resource(&path, &vigil_leases, l->opts.ns, creates ? NULL : l->opts.name, NULL);
     if (r < 0 || (r = vg_buf_append_byte(&path, 0)) < 0)
         return r;
+    bool reads = step == VG_STEP_READ || step == VG_STEP_RELEASE_READ;
     l->step = step;
+    if (!reads)
+        l->written_ns = now_ns(l);
     vg_buf_clear(&l->answer);
     return vg_exchange_start(
         l->c,
-        &(struct vg_exchange_opts){.method = step == VG_STEP_READ ? "GET"
-                                             : creates            ? "POST"
-                                                                  : "PATCH",
+        &(struct vg_exchange_opts){.method = reads     ? "GET"
+                                             : creates ? "POST"
+                                                       : "PATCH",
                                    .path = path.p,
                                    .content_type = creates ? "application/json"
                                                            : "application/merge-patch+json",
                                    .body = body,
-                                   .timeout_ms = l->opts.renew_ms,
+                                   .timeout_ms = VG_MAX(l->opts.renew_ms / 2, (uint64_t)1),
                                    .on_data = on_data,
                                    .on_done = on_done,
                                    .arg = l},
@@ -108,28 +124,60 @@ static int write_lease(struct vigil_leader *l, enum vg_leader_step step)
 
 static void attempt(struct vigil_leader *l)
 {
+    l->begun_ns = now_ns(l);
     bool knows = l->state == VG_LEADER_LEADING && vg_lease_is_ours(l) && vg_lease_is_held(l);
     int r = knows ? write_lease(l, VG_STEP_RENEW) : ask(l, VG_STEP_READ, (struct vg_slice){0});
     if (r < 0)
         try_later(l);
 }
 
-/* The lease was read: take it, or wait. */
+/* The lease was read: take it, or wait. A leader that is not the holder any more leads no longer,
+ * whoever the holder is. */
 static void consider(struct vigil_leader *l)
 {
     bool is_others = vg_lease_is_held(l) && !vg_lease_is_ours(l);
-    if (is_others || write_lease(l, VG_STEP_TAKE) < 0)
+    if (l->state == VG_LEADER_LEADING && !vg_lease_is_ours(l))
+        end(l, false);
+    else if (is_others || write_lease(l, VG_STEP_TAKE) < 0)
         try_later(l);
 }
 
 static void failed(struct vigil_leader *l, const struct vigil_error *err)
 {
     bool is_missing = l->step == VG_STEP_READ && err->http == 404;
-    if (l->step == VG_STEP_RENEW && ask(l, VG_STEP_READ, (struct vg_slice){0}) == 0)
+    bool is_outdated = l->step == VG_STEP_RENEW || (err->http == 409 && l->step != VG_STEP_READ);
+    if (is_outdated && ask(l, VG_STEP_READ, (struct vg_slice){0}) == 0)
         return; /* somebody wrote, or we know an old state: look */
     if (is_missing && write_lease(l, VG_STEP_CREATE) == 0)
         return;
     try_later(l);
+}
+
+/* ---- giving the lease up ---- */
+
+/* A renewal that was under way may reach the server after we stopped waiting for it. So the lease
+ * is read first, and again when a write came between the reading and the giving up. */
+static void read_to_release(struct vigil_leader *l)
+{
+    if (ask(l, VG_STEP_RELEASE_READ, (struct vg_slice){0}) < 0)
+        finish(l);
+}
+
+static void released(struct vigil_leader *l, const struct vigil_object *o,
+                     const struct vigil_error *err)
+{
+    if (l->step == VG_STEP_RELEASE && err->http == 409)
+        read_to_release(l);
+    else if (l->step == VG_STEP_RELEASE || !o || !vg_lease_is_ours(l) ||
+             write_lease(l, VG_STEP_RELEASE) < 0)
+        finish(l);
+}
+
+static void on_release_deadline(struct vg_timer *t)
+{
+    struct vigil_leader *l = VG_CONTAINER_OF(t, struct vigil_leader, deadline);
+    vg_exchange_cancel(vg_steal(l->x));
+    finish(l);
 }
 
 static void on_done(void *arg, const struct vg_exchange_end *e)
@@ -137,18 +185,15 @@ static void on_done(void *arg, const struct vg_exchange_end *e)
     struct vigil_leader *l = arg;
     const struct vigil_object *o = NULL;
     l->x = NULL;
-    if (l->step == VG_STEP_RELEASE) {
-        finish(l);
-        return;
-    }
     if (e->err.code == 0)
         o = vigil_object_parse((struct vigil_text){l->answer.p, l->answer.n}, NULL);
-    if (!o) {
+    if (o)
+        vg_lease_see(l, o);
+    if (l->state == VG_LEADER_RELEASING)
+        released(l, o, &e->err);
+    else if (!o)
         failed(l, &e->err);
-        return;
-    }
-    vg_lease_see(l, o);
-    if (l->step == VG_STEP_READ)
+    else if (l->step == VG_STEP_READ)
         consider(l);
     else
         succeeded(l);
@@ -156,23 +201,37 @@ static void on_done(void *arg, const struct vg_exchange_end *e)
 
 /* ---- the end ---- */
 
-static void end(struct vigil_leader *l)
+/* Is the lease ours, or will it be if a request that is under way gets through? */
+static bool may_hold(const struct vigil_leader *l)
 {
-    bool led = l->state == VG_LEADER_LEADING;
+    bool takes = l->x && (l->step == VG_STEP_TAKE || l->step == VG_STEP_CREATE);
+    return l->state == VG_LEADER_LEADING || takes;
+}
+
+/* The work stops first: what follows may take long, and somebody else may lead by then. */
+static void end(struct vigil_leader *l, bool releases)
+{
     if (l->state >= VG_LEADER_RELEASING)
         return;
+    releases = releases && l->opts.release && may_hold(l);
     vg_timer_stop(l->loop, &l->next);
     vg_timer_stop(l->loop, &l->deadline);
     vg_exchange_cancel(vg_steal(l->x));
-    atomic_store(&l->is_leading, false);
+    atomic_store(&l->leads_until_ns, 0);
     l->state = VG_LEADER_RELEASING;
-    if (!led || !l->opts.release || !vg_lease_is_ours(l) || write_lease(l, VG_STEP_RELEASE) < 0)
+    if (l->opts.on_stopped)
+        l->opts.on_stopped(l->opts.arg);
+    if (!releases) {
         finish(l);
+        return;
+    }
+    vg_timer_start(l->loop, &l->deadline, l->opts.renew_ms * VG_NS_PER_MS, on_release_deadline);
+    read_to_release(l);
 }
 
 static void end_now(void *arg)
 {
-    end(arg);
+    end(arg, true);
 }
 
 static void begin(void *arg)
@@ -225,7 +284,7 @@ void vigil_leader_free(struct vigil_leader *l)
 
 bool vigil_leader_is_leading(const struct vigil_leader *l)
 {
-    return atomic_load(&l->is_leading);
+    return now_ns(l) < atomic_load(&l->leads_until_ns);
 }
 
 /* ---- making ---- */

@@ -1,10 +1,15 @@
 /* leader_int.h - one candidate for a Lease. All of it belongs to the client's loop, but for what is
  * marked.
  *
- *   ACQUIRING  the lease is free, or nobody renewed it for its time  -> LEADING  on_started
- *   LEADING    not renewed before the deadline                      -> RELEASING or ENDED
- *   any        vigil_leader_free                                    -> RELEASING (if it led) or
- * ENDED RELEASING  answered, or not                                     -> ENDED    on_stopped
+ *   ACQUIRING  the lease is free, or nobody renewed it for its time  -> LEADING    on_started
+ *   LEADING    not renewed before the deadline, or not ours any more  -> RELEASING  on_stopped
+ *   ACQUIRING, LEADING  vigil_leader_free                             -> RELEASING  on_stopped
+ *   RELEASING  given up, not possible, or nothing to give up          -> ENDED
+ *
+ * Invariant: L1 on_started to on_stopped, and is_leading, lie within renew_ms of the moment at
+ * which the last write that succeeded was begun. Others wait for lease_ms, which is longer, from
+ * when they first see that write. So on_stopped comes before another can start, as long as our
+ * loop is not blocked; is_leading holds to it even then.
  *
  * An attempt is GET and then PATCH (CREATE when there is no lease); a leader first tries a PATCH of
  * what it knows. Every PATCH names the resourceVersion that it rests on, so of two only one gets
@@ -25,7 +30,14 @@ enum vg_leader_state {
     VG_LEADER_RELEASING,
     VG_LEADER_ENDED
 };
-enum vg_leader_step { VG_STEP_RENEW, VG_STEP_READ, VG_STEP_CREATE, VG_STEP_TAKE, VG_STEP_RELEASE };
+enum vg_leader_step {
+    VG_STEP_RENEW,
+    VG_STEP_READ,
+    VG_STEP_CREATE,
+    VG_STEP_TAKE,
+    VG_STEP_RELEASE_READ,
+    VG_STEP_RELEASE
+};
 
 struct vigil_leader {
     struct vigil_client *c;
@@ -41,7 +53,9 @@ struct vigil_leader {
     const struct vigil_object *seen; /* the lease as we saw it last; NULL: never */
     uint64_t seen_ns;                /* when it last changed */
     struct vg_buf told;              /* the leader that on_new_leader was told of, ended by 0 */
-    _Atomic bool is_leading;         /* any thread */
+    uint64_t begun_ns;               /* when the last attempt began */
+    uint64_t written_ns;             /* when the last write was begun */
+    _Atomic uint64_t leads_until_ns; /* any thread; 0: does not lead (L1) */
     struct vg_mutex mu;              /* rank CLIENT_CALL */
     struct vg_cond ended;
     bool has_ended VG_GUARDED_BY(mu);

@@ -42,6 +42,8 @@ bool vg_lease_is_held(const struct vigil_leader *l)
 static void tell_leader(struct vigil_leader *l)
 {
     struct identity who = holder(l->seen);
+    if (l->state >= VG_LEADER_RELEASING)
+        return; /* on_stopped was the last word */
     if (who.is_empty || (l->told.n && strcmp(who.text, l->told.p) == 0))
         return;
     vg_buf_clear(&l->told);
