@@ -52,7 +52,7 @@ int vg_informer_new(struct vigil_client *c, const struct vigil_informer_opts *op
                     struct vigil_informer **ret, struct vigil_error *err)
 {
     if (opts->size == 0)
-        return vg_error_set(err, VIGIL_E_INVALID, "options without a size: use VIGIL_INIT");
+        return vg_error_set(err, VIGIL_E_INVALID, VG_NO_SIZE);
     struct vigil_informer *i = vg_new(struct vigil_informer);
     if (!i)
         return vg_error_set(err, -ENOMEM, "no memory for an informer");

@@ -331,6 +331,8 @@ int vigil_leader_new(struct vigil_client *c, const struct vigil_leader_opts *opt
 {
     uint64_t seed = 0;
     struct vigil_leader_opts o = {0};
+    if (opts->size == 0)
+        return vg_error_set(err, VIGIL_E_INVALID, VG_NO_SIZE);
     memcpy(&o, opts, VG_MIN(opts->size, sizeof(o))); /* of an older program: shorter */
     const char *wrong = check(&o);
     if (wrong)

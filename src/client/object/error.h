@@ -12,6 +12,9 @@ int vg_error_code(int code);
 /* Fill *err (NULL allowed) with the public code and a sentence; returns the public code. */
 int vg_error_set(struct vigil_error *err, int code, const char *fmt, ...) VG_PRINTF(3, 4);
 
+/* What is said of an options struct whose size is 0. */
+#define VG_NO_SIZE "options without a size: use VIGIL_INIT"
+
 static inline struct vg_slice vg_slice_of(struct vigil_text t)
 {
     return vg_slice(t.p, t.n);

@@ -212,6 +212,8 @@ int vg_reflector_new(struct vigil_client *c, const struct vigil_informer_opts *o
                      const struct vigil_sink *sink, const struct vg_reflector_tuning *tuning,
                      struct vigil_reflector **ret, struct vigil_error *err)
 {
+    if (opts->size == 0)
+        return vg_error_set(err, VIGIL_E_INVALID, VG_NO_SIZE);
     if (!opts->resource || !sink->put || !sink->remove || !sink->replace)
         return vg_error_set(err, VIGIL_E_INVALID,
                             "a reflector needs a resource and a sink with put, remove, replace");

@@ -90,6 +90,12 @@ int vg_client_new(const struct vigil_config *config, const struct vigil_client_o
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, global_init);
+    if (opts && opts->size == 0)
+        return vg_error_set(err, VIGIL_E_INVALID, VG_NO_SIZE);
+    struct vigil_client_opts full = full_opts(opts);
+    if (!vg_is_header_text(full.user_agent))
+        return vg_error_set(err, VIGIL_E_INVALID,
+                            "the user agent has a line break or another control character");
     struct vigil_client *c = vg_new(struct vigil_client);
     if (!c || global_result < 0) {
         vg_free(c);
@@ -99,7 +105,6 @@ int vg_client_new(const struct vigil_config *config, const struct vigil_client_o
     vg_list_init(&c->exchanges);
     vg_mutex_init(&c->mu, VG_RANK_CLIENT_CALL);
     vg_cond_init(&c->done);
-    struct vigil_client_opts full = full_opts(opts);
     int r = set_up(c, &full, clock, err);
     if (r < 0)
         vigil_client_free(c);

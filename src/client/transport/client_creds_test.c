@@ -174,6 +174,106 @@ static void a_client_may_go_while_a_program_runs(void **state)
     assert_int_equal(a.err.code, VIGIL_E_CANCELED);
 }
 
+/* Its child keeps the output open. What the child is, the script leaves in a file. */
+#define HANGS "#!/bin/sh\ncd $(dirname $0)\nsleep 1000 &\necho $! > child.tmp\nmv child.tmp child\nwait\n"
+
+static pid_t child_of(const char *dir, struct fake_place *f)
+{
+    char path[512];
+    int pid = 0;
+    snprintf(path, sizeof(path), "%s/child", dir);
+    for (FILE *in = NULL; !in;) {
+        step(f, 0);
+        in = fopen(path, "r");
+        if (in) {
+            assert_int_equal(fscanf(in, "%d", &pid), 1);
+            fclose(in);
+        }
+    }
+    unlink(path);
+    return pid;
+}
+
+static void await_gone(pid_t pid)
+{
+    for (int i = 0; i < 5000; i++) {
+        char path[64], line[512] = "";
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        FILE *in = fopen(path, "r");
+        if (!in)
+            return;
+        bool is_dead = fgets(line, sizeof(line), in) && strstr(line, ") Z");
+        fclose(in);
+        if (is_dead)
+            return; /* and nobody has reaped it yet */
+        poll(NULL, 0, 1);
+    }
+    fail_msg("process %d lives on", (int)pid);
+}
+
+static void a_program_that_hangs_is_named_and_ends_with_its_children(void **state)
+{
+    const char *dir = *state;
+    char path[512];
+    snprintf(path, sizeof(path), "%s/creds", dir);
+    put_file(path, HANGS, 0700);
+    struct fake_place f;
+    place_init(&f.p, NULL, 0);
+    f.p.opts.timeout_ms = 5000;
+    start_exec(&f, dir);
+    struct answer a, b = {0};
+    ask(f.p.client, "GET", &a);
+    pid_t child = child_of(dir, &f);
+    vg_fake_clock_advance(&f.clock, 6 * VG_NS_PER_S);
+    await(&f, &a); /* the request's time is over: the program is named, not the server */
+    assert_int_equal(a.err.code, VIGIL_E_TIMEOUT);
+    if (!strstr(a.err.message, "creds"))
+        fail_msg("\"%s\" does not name the program", a.err.message);
+    assert_null(strstr(a.err.message, f.p.url));
+
+    struct vigil_request_opts o = VIGIL_INIT(struct vigil_request_opts);
+    o.path = "/x";
+    o.timeout_ms = 3600000;
+    o.done = on_answer;
+    o.arg = &b;
+    assert_int_equal(vigil_request(f.p.client, &o, NULL, NULL), 0);
+    for (int i = 0; i < 10; i++)
+        step(&f, 0);
+    vg_fake_clock_advance(&f.clock, 61 * VG_NS_PER_S); /* a program has a minute */
+    await(&f, &b);
+    assert_int_equal(b.err.code, VIGIL_E_TIMEOUT);
+    assert_non_null(strstr(b.err.message, "creds"));
+    await_gone(child);
+    assert_int_equal(script_asked(f.p.server), 0);
+
+    ask(f.p.client, "GET", &a); /* it is run again, and the client goes meanwhile */
+    child = child_of(dir, &f);
+    fake_done(&f);
+    await_gone(child);
+}
+
+static void a_token_of_two_lines_from_a_program_is_refused(void **state)
+{
+    const char *dir = *state;
+    char path[512];
+    snprintf(path, sizeof(path), "%s/creds", dir);
+    put_file(path,
+             "#!/bin/sh\necho '{\"kind\":\"ExecCredential\",\"apiVersion\":"
+             "\"client.authentication.k8s.io/v1\",\"status\":{\"token\":\"a\\r\\nX-Evil: 1\"}}'\n",
+             0700);
+    struct fake_place f;
+    place_init(&f.p, NULL, 0);
+    start_exec(&f, dir);
+    struct answer a;
+    ask(f.p.client, "GET", &a);
+    for (int i = 0; i < 3000 && !a.is_done && script_asked(f.p.server) == 0; i++)
+        step(&f, 0);
+    assert_int_equal(script_asked(f.p.server), 0);
+    assert_int_equal(a.err.code, VIGIL_E_UNAUTHORIZED);
+    assert_non_null(strstr(a.err.message, "creds"));
+    fake_done(&f);
+}
+
 static void times_are_read(void **state)
 {
     (void)state;
@@ -207,6 +307,10 @@ int main(void)
                                         vg_test_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_client_may_go_while_a_program_runs, vg_test_tmpdir_setup,
                                         vg_test_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(a_program_that_hangs_is_named_and_ends_with_its_children,
+                                        vg_test_tmpdir_setup, vg_test_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(a_token_of_two_lines_from_a_program_is_refused,
+                                        vg_test_tmpdir_setup, vg_test_tmpdir_teardown),
         cmocka_unit_test(times_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,6 +146,36 @@ static int check_server(struct vigil_config *c, struct vigil_error *err)
     return 0;
 }
 
+bool vg_is_header_text(const char *s)
+{
+    for (; s && *s; s++)
+        if (((uint8_t)*s < ' ' && *s != '\t') || *s == 0x7f)
+            return false;
+    return true;
+}
+
+/* The name of a text that cannot be sent as a header; NULL: all can. The text may be a secret. */
+static const char *find_unsendable(const struct vigil_config *c)
+{
+    const struct {
+        const char *name, *text;
+    } v[] = {{"the server's address", c->server},
+             {"tls-server-name", c->tls_server_name},
+             {"the token", c->token},
+             {"the user to impersonate", c->as_user},
+             {"the uid to impersonate", c->as_uid}};
+    for (size_t i = 0; i < VG_ARRAY_LEN(v); i++)
+        if (!vg_is_header_text(v[i].text))
+            return v[i].name;
+    for (size_t i = 0; i < c->n_as_groups; i++)
+        if (!vg_is_header_text(c->as_groups[i]))
+            return "a group to impersonate";
+    for (size_t i = 0; i < c->n_as_extra; i++)
+        if (!vg_is_header_text(c->as_extra[i].value))
+            return "an extra value to impersonate";
+    return NULL;
+}
+
 static bool is_given(const struct vg_config_blob *b)
 {
     return b->data.p || b->path;
@@ -153,6 +183,10 @@ static bool is_given(const struct vg_config_blob *b)
 
 int vg_config_finish(struct vigil_config *c, struct vigil_error *err)
 {
+    const char *bad = find_unsendable(c);
+    if (bad)
+        return vg_error_set(err, VIGIL_E_INVALID,
+                            "%s has a line break or another control character", bad);
     int r = check_server(c, err);
     if (r < 0)
         return r;
@@ -198,8 +232,12 @@ static int copy_opts(struct vigil_config *c, const struct vigil_config_opts *o)
 int vigil_config_new(const struct vigil_config_opts *opts, struct vigil_config **ret,
                      struct vigil_error *err)
 {
+    struct vigil_config_opts full = {0};
+    if (opts->size == 0)
+        return vg_error_set(err, VIGIL_E_INVALID, VG_NO_SIZE);
+    memcpy(&full, opts, VG_MIN(opts->size, sizeof(full))); /* of an older program: shorter */
     __attribute__((cleanup(vigil_config_cleanup))) struct vigil_config *c = vg_config_alloc();
-    if (!c || copy_opts(c, opts) < 0)
+    if (!c || copy_opts(c, &full) < 0)
         return vg_error_set(err, VIGIL_E_MEMORY, "out of memory");
     int r = vg_config_finish(c, err);
     if (r == 0)

@@ -68,6 +68,9 @@ static inline void vigil_config_cleanup(struct vigil_config **c)
 {
     vigil_config_free(*c);
 }
+/* Can it be the value of an HTTP header? Line breaks and other control characters cannot: what
+ * follows them would be a header of its own. NULL is fine. */
+bool vg_is_header_text(const char *s);
 /* Check what was filled in and settle what follows from it. */
 VG_CHECK int vg_config_finish(struct vigil_config *c, struct vigil_error *err);
 

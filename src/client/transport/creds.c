@@ -75,6 +75,16 @@ static int refresh_files(struct vg_creds *c)
 
 /* ---- tokens in files ---- */
 
+/* Without the blanks around it; a 0 byte ends it early. NULL: out of memory. */
+static char *trimmed(struct vg_slice text)
+{
+    while (text.n && (uint8_t)text.p[text.n - 1] <= ' ')
+        text.n--;
+    while (text.n && (uint8_t)text.p[0] <= ' ')
+        text = vg_slice(text.p + 1, text.n - 1);
+    return vg_strndup(text.p, text.n);
+}
+
 static int refresh_token(struct vg_creds *c, struct vigil_error *err)
 {
     const char *path = c->config->token_file;
@@ -84,19 +94,20 @@ static int refresh_token(struct vg_creds *c, struct vigil_error *err)
     VG_AUTO(arena) arena = {0};
     struct vg_slice text = {NULL, 0};
     int r = vg_config_read_file(&arena, path, &text);
-    while (r == 0 && text.n && (uint8_t)text.p[text.n - 1] <= ' ')
-        text.n--;
-    if (r < 0 || !text.n) {
-        const char *why = r < 0 ? vg_err_text(r) : "it is empty";
+    char *token = r == 0 ? trimmed(text) : NULL;
+    if (r == 0 && !token)
+        return vg_error_set(err, VIGIL_E_MEMORY, "out of memory");
+    if (r < 0 || !*token || !vg_is_header_text(token)) {
+        const char *why = r < 0    ? vg_err_text(r)
+                          : !*token ? "it is empty"
+                                    : "it has a line break or another control character";
+        vg_free(token);
         vg_warn(c->log, "token_unreadable", "path=%s error=%s", path, why);
         if (c->file_token || c->config->token)
             return 0; /* the old one, or the one that the configuration has beside it */
         return vg_error_set(err, VIGIL_E_UNAUTHORIZED, "cannot read the token file %s: %s", path,
                             why);
     }
-    char *token = vg_strndup(text.p, text.n);
-    if (!token)
-        return vg_error_set(err, VIGIL_E_MEMORY, "out of memory");
     vg_free(c->file_token);
     c->file_token = token;
     c->token_at_ns = now;
@@ -123,6 +134,7 @@ static void on_exec(void *arg, struct vg_exec_result *take_result)
 {
     struct vg_creds *c = arg;
     c->run = NULL;
+    vg_timer_stop(c->loop, &c->limit);
     struct vigil_error err = take_result->err;
     if (err.code < 0) {
         vg_warn(c->log, "exec_failed", "error=%s", err.message);
@@ -145,6 +157,11 @@ static void on_exec(void *arg, struct vg_exec_result *take_result)
     }
 }
 
+static void on_limit(struct vg_timer *t)
+{
+    vg_exec_give_up(VG_CONTAINER_OF(t, struct vg_creds, limit)->run);
+}
+
 int vg_creds_prepare(struct vg_creds *c, struct vg_creds_waiter *w, struct vigil_error *err)
 {
     int r = refresh_files(c);
@@ -158,6 +175,7 @@ int vg_creds_prepare(struct vg_creds *c, struct vg_creds_waiter *w, struct vigil
         r = vg_exec_start(c->config, c->loop, on_exec, c, &c->run);
         if (r < 0)
             return vg_error_set(err, r, "cannot run %s", c->config->exec.command);
+        vg_timer_start(c->loop, &c->limit, vg_exec_limit_ms(c->config) * VG_NS_PER_MS, on_limit);
     }
     vg_list_push_back(&c->waiters, &w->link);
     return 1;
@@ -212,6 +230,7 @@ int vg_creds_init(struct vg_creds *c, struct vigil_config *config, struct vg_loo
 
 void vg_creds_done(struct vg_creds *c)
 {
+    vg_timer_stop(c->loop, &c->limit);
     vg_exec_cancel(vg_steal(c->run));
     forget_given(c);
     vg_free(c->file_token);

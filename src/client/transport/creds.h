@@ -29,6 +29,7 @@ struct vg_creds {
     struct vg_buf ca, cert, key; /* PEM; what connections use now */
     unsigned generation;         /* rises when certificates change: connections are made anew */
     struct vg_exec_run *run;
+    struct vg_timer limit; /* of the run */
     struct vg_exec_result given;
     bool has_given;
     bool must_run, must_read; /* the server refused what we have */

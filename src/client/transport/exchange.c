@@ -274,8 +274,14 @@ static void on_deadline(struct vg_timer *t)
 {
     struct vg_exchange *x = VG_CONTAINER_OF(t, struct vg_exchange, deadline);
     struct vigil_error err;
-    vg_error_set(&err, VIGIL_E_TIMEOUT, "%s did not answer within %llu ms", x->c->config->server,
-                 (unsigned long long)x->opts.timeout_ms);
+    unsigned long long ms = x->opts.timeout_ms;
+    if (x->state == VG_EXCHANGE_CREDS)
+        vg_error_set(&err, VIGIL_E_TIMEOUT,
+                     "%s, which should give credentials, did not end within %llu ms",
+                     x->c->config->exec.command, ms);
+    else
+        vg_error_set(&err, VIGIL_E_TIMEOUT, "%s did not answer within %llu ms",
+                     x->c->config->server, ms);
     if (x->state == VG_EXCHANGE_ACTIVE && x->c->heard_ns < x->heard_ns) /* nobody heard anything */
         distrust_connections(x->c);
     finish_with(x, &err);

@@ -42,6 +42,17 @@ static bool is_interactive(const struct vg_exec_config *x)
     return x->mode != VG_EXEC_NEVER && isatty(STDIN_FILENO);
 }
 
+/* One that talks to the user stays in the group that the terminal belongs to. */
+static bool has_group(const struct vg_exec_config *x)
+{
+    return !is_interactive(x);
+}
+
+uint64_t vg_exec_limit_ms(const struct vigil_config *config)
+{
+    return is_interactive(&config->exec) ? VG_EXEC_LIMIT_INTERACTIVE_MS : VG_EXEC_LIMIT_MS;
+}
+
 static void put_cluster(struct vg_json_writer *w, const struct vigil_config *c)
 {
     vg_json_put_key(w, VG_SLICE_LIT("cluster"));
@@ -156,24 +167,42 @@ static int spawn(const struct vigil_config *c, int out, pid_t *ret_pid)
     posix_spawn_file_actions_t actions;
     if (!env || posix_spawn_file_actions_init(&actions) != 0)
         return -ENOMEM;
+    posix_spawnattr_t attr;
+    if (posix_spawnattr_init(&attr) != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return -ENOMEM;
+    }
     int r = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     if (r == 0 && !is_interactive(x))
         r = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (r == 0 && has_group(x))
+        r = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP); /* to one of its own */
     if (r == 0)
-        r = posix_spawnp(ret_pid, x->command, &actions, NULL, (char **)(uintptr_t)x->args, env);
+        r = posix_spawnp(ret_pid, x->command, &actions, &attr, (char **)(uintptr_t)x->args, env);
+    posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
     return -r;
 }
 
-/* Everything that it prints. 0: it closed its output; VIGIL_E_CANCELED; other errors. */
+/* With the children it has made, where they are in a group with it. */
+static void kill_program(const struct vg_exec_config *x, pid_t pid)
+{
+    if (!has_group(x) || kill(-pid, SIGKILL) < 0)
+        kill(pid, SIGKILL);
+}
+
+/* Everything that it prints. 0: it closed its output; VIGIL_E_CANCELED; VIGIL_E_TIMEOUT: it was
+ * given up; other errors. */
 static int read_output(int fd, int cancel_fd, struct vg_buf *out)
 {
     for (;;) {
         struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
         if (poll(p, 2, -1) < 0 && errno != EINTR)
             return -errno;
-        if (p[1].revents)
-            return VIGIL_E_CANCELED;
+        if (p[1].revents) {
+            char byte;
+            return read(cancel_fd, &byte, 1) == 1 ? VIGIL_E_TIMEOUT : VIGIL_E_CANCELED;
+        }
         if (!p[0].revents)
             continue;
         int r = vg_buf_reserve(out, 4096);
@@ -230,9 +259,12 @@ static void run_program(struct vg_exec_run *run)
     r = read_output(fds[0], run->cancel[0], &out);
     close(fds[0]);
     if (r < 0)
-        kill(pid, SIGKILL);
+        kill_program(x, pid);
     int status = reap(pid);
-    if (r < 0)
+    if (r == VIGIL_E_TIMEOUT)
+        vg_error_set(err, r, "%s, which should give credentials, did not end within %llu s",
+                     x->command, (unsigned long long)vg_exec_limit_ms(run->config) / 1000);
+    else if (r < 0)
         vg_error_set(err, r, "reading from %s: %s", x->command, vg_err_text(r));
     else if (status != 0)
         vg_error_set(err, VIGIL_E_UNAUTHORIZED,
@@ -292,6 +324,12 @@ int vg_exec_start(const struct vigil_config *config, struct vg_loop *loop,
     else
         *ret = run;
     return r;
+}
+
+void vg_exec_give_up(struct vg_exec_run *run)
+{
+    if (write(run->cancel[1], "t", 1) < 0) /* a pipe that is empty has room */
+        assert(errno == EINTR || errno == EAGAIN);
 }
 
 /* The mail comes all the same, and frees the run. */

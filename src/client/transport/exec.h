@@ -7,6 +7,10 @@
 #include "config_int.h"
 #include "loop/loop.h"
 
+/* A program that asks nobody is a few requests to some other server. */
+#define VG_EXEC_LIMIT_MS 60000u
+/* One that may ask the user, who has to find a password or to log in with a browser. */
+#define VG_EXEC_LIMIT_INTERACTIVE_MS 600000u
 /* Tokens and certificates; a program that writes more is broken. */
 #define VG_EXEC_OUTPUT_MAX ((size_t)1 << 20)
 
@@ -24,6 +28,11 @@ struct vg_exec_run;
 VG_CHECK int vg_exec_start(const struct vigil_config *config, struct vg_loop *loop,
                            void (*done)(void *arg, struct vg_exec_result *take_result), void *arg,
                            struct vg_exec_run **ret);
+/* The program has taken too long: it is killed, and done comes soon with VIGIL_E_TIMEOUT and these
+ * words. Thread: the loop's. */
+void vg_exec_give_up(struct vg_exec_run *run);
+/* How long it may take: a person is waited for longer. */
+uint64_t vg_exec_limit_ms(const struct vigil_config *config);
 /* Kills the program and waits for the thread; the run is gone. NULL allowed. */
 void vg_exec_cancel(struct vg_exec_run *run);
 void vg_exec_result_done(struct vg_exec_result *r);

@@ -92,6 +92,8 @@ static int read_credential(const struct vigil_config *c, const struct vg_json *r
         copy(ret, vg_json_get_str(status, "clientCertificateData"), &ret->cert) < 0 ||
         copy(ret, vg_json_get_str(status, "clientKeyData"), &ret->key) < 0)
         return vg_error_set(&ret->err, VIGIL_E_MEMORY, "out of memory");
+    if (!vg_is_header_text(token.p))
+        return wrong(ret, c, "a token with a line break or another control character");
     ret->token = token.p;
     if (!token.p && !ret->cert.p)
         return wrong(ret, c, "an ExecCredential with neither token nor certificate");

@@ -103,6 +103,8 @@ int vigil_list(struct vigil_client *c, const struct vigil_resource *r, const cha
 {
     struct lister l = {.c = c, .r = r, .ns = ns, .each = each, .arg = arg};
     struct vigil_error local = {0};
+    if (opts && opts->size == 0)
+        return vg_error_set(err, VIGIL_E_INVALID, VG_NO_SIZE);
     if (opts)
         memcpy(&l.o, opts, VG_MIN(opts->size, sizeof(l.o)));
     int e = 0;

@@ -131,18 +131,44 @@ static int copy_opts(struct vigil_request *r, const struct vigil_request_opts *o
     return 0;
 }
 
+/* Whatever stands in the first line of a request ends at a blank. */
+static bool is_one_word(const char *s)
+{
+    for (; *s; s++)
+        if ((uint8_t)*s <= ' ' || *s == 0x7f)
+            return false;
+    return true;
+}
+
+/* What is wrong with a request, or NULL. */
+static const char *check(const struct vigil_request_opts *o)
+{
+    if (!o->path || o->path[0] != '/' || !o->done)
+        return "a request needs a path that begins with /, and done";
+    if (!is_one_word(o->path))
+        return "the path has a blank or a control character; escape it";
+    if (!*o->method || strspn(o->method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != strlen(o->method))
+        return "the method is not a word in capitals";
+    if (!vg_is_header_text(o->accept) || !vg_is_header_text(o->content_type))
+        return "accept or content_type has a line break or another control character";
+    return NULL;
+}
+
 int vigil_request(struct vigil_client *c, const struct vigil_request_opts *opts,
                   struct vigil_request **ret, struct vigil_error *err)
 {
-    if (!opts->path || opts->path[0] != '/' || !opts->done)
-        return vg_error_set(err, VIGIL_E_INVALID,
-                            "a request needs a path that begins with /, and done");
+    struct vigil_request_opts o = {0};
+    if (opts->size == 0)
+        return vg_error_set(err, VIGIL_E_INVALID, VG_NO_SIZE);
+    memcpy(&o, opts, VG_MIN(opts->size, sizeof(o))); /* of an older program: shorter */
+    if (!o.method)
+        o.method = "GET";
+    const char *wrong = check(&o);
+    if (wrong)
+        return vg_error_set(err, VIGIL_E_INVALID, "%s", wrong);
     if (atomic_load(&c->is_closing))
         return vg_error_set(err, VIGIL_E_CLOSED, CLIENT_GONE);
     struct vigil_request *r = vg_new(struct vigil_request);
-    struct vigil_request_opts o = *opts;
-    if (!o.method)
-        o.method = "GET";
     if (r)
         r->c = c;
     if (!r || copy_opts(r, &o) < 0) {
@@ -150,8 +176,8 @@ int vigil_request(struct vigil_client *c, const struct vigil_request_opts *opts,
         return vg_error_set(err, VIGIL_E_MEMORY, "out of memory");
     }
     r->body.max = VG_ANSWER_MAX;
-    r->done = opts->done;
-    r->arg = opts->arg;
+    r->done = o.done;
+    r->arg = o.arg;
     r->begin.run = run_begin;
     if (ret)
         *ret = r; /* before it may end */

@@ -1,6 +1,7 @@
 /* verbs.c - vigil/client.h: the verbs on one object, each waiting for its answer. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "client/object/object_int.h"
 #include "request.h"
@@ -98,19 +99,23 @@ int vigil_patch(struct vigil_client *c, const struct vigil_resource *r, const ch
         [VIGIL_PATCH_STRATEGIC] = "application/strategic-merge-patch+json",
         [VIGIL_PATCH_APPLY] = "application/apply-patch+yaml",
     };
-    if ((unsigned)opts->type >= VG_ARRAY_LEN(TYPES))
-        return vg_error_set(err, VIGIL_E_INVALID, "no such type of patch: %d", (int)opts->type);
-    if (opts->type == VIGIL_PATCH_APPLY && (!opts->field_manager || !*opts->field_manager))
+    struct vigil_patch_opts o = {0};
+    if (opts->size == 0)
+        return vg_error_set(err, VIGIL_E_INVALID, VG_NO_SIZE);
+    memcpy(&o, opts, VG_MIN(opts->size, sizeof(o))); /* of an older program: shorter */
+    if ((unsigned)o.type >= VG_ARRAY_LEN(TYPES))
+        return vg_error_set(err, VIGIL_E_INVALID, "no such type of patch: %d", (int)o.type);
+    if (o.type == VIGIL_PATCH_APPLY && (!o.field_manager || !*o.field_manager))
         return vg_error_set(err, VIGIL_E_INVALID, "apply needs a field_manager: who applies");
     VG_AUTO(buf) path = {0};
-    int e = make_path(&path, r, ns, name, opts->subresource, err);
+    int e = make_path(&path, r, ns, name, o.subresource, err);
     if (e < 0)
         return e;
-    if (vg_path_query(&path, "fieldManager", opts->field_manager) < 0 ||
-        vg_path_query(&path, "force", opts->force ? "true" : NULL) < 0 ||
-        vg_path_query(&path, "dryRun", opts->dry_run ? "All" : NULL) < 0)
+    if (vg_path_query(&path, "fieldManager", o.field_manager) < 0 ||
+        vg_path_query(&path, "force", o.force ? "true" : NULL) < 0 ||
+        vg_path_query(&path, "dryRun", o.dry_run ? "All" : NULL) < 0)
         return no_memory(err);
-    struct vg_call call = {.method = "PATCH", .content_type = TYPES[opts->type], .body = patch};
+    struct vg_call call = {.method = "PATCH", .content_type = TYPES[o.type], .body = patch};
     return call_object(c, &path, &call, ret, err);
 }
 
@@ -144,10 +149,15 @@ int vigil_delete(struct vigil_client *c, const struct vigil_resource *r, const c
 {
     VG_AUTO(buf) path = {0};
     VG_AUTO(buf) body = {0};
+    struct vigil_delete_opts o = {.grace_period_s = -1};
+    if (opts && opts->size == 0)
+        return vg_error_set(err, VIGIL_E_INVALID, VG_NO_SIZE);
+    if (opts)
+        memcpy(&o, opts, VG_MIN(opts->size, sizeof(o))); /* of an older program: shorter */
     int e = make_path(&path, r, ns, name, NULL, err);
     if (e < 0)
         return e;
-    if (opts && delete_body(&body, opts) < 0)
+    if (opts && delete_body(&body, &o) < 0)
         return no_memory(err);
     struct vg_call call = {
         .method = "DELETE", .content_type = opts ? JSON : NULL, .body = {body.p, body.n}};
