@@ -13,9 +13,11 @@ static void emit(struct vg_metric_writer *w, const struct vg_kind *k, double val
     vg_metric_emit(w, gr, value);
 }
 
+/* A kind that is served from the records of another version has that one's group and resource: the
+ * stored kind alone is shown, or a series would appear twice. */
 static bool is_cached(const struct vg_kind *k)
 {
-    return !vg_kind_is(k, VG_KIND_UNCACHED) && !vg_kind_is(k, VG_KIND_NOT_STORED);
+    return !k->stored && !vg_kind_is(k, VG_KIND_UNCACHED) && !vg_kind_is(k, VG_KIND_NOT_STORED);
 }
 
 #define FOR_CACHED(i, c)                                                                           \
