@@ -397,10 +397,9 @@ static void check_recorded(const char *name)
     struct vg_json *from_yaml, *from_json;
     char path[256];
     snprintf(path, sizeof path, "kinds/%s/object.yaml", name);
-    if (!vg_test_vector(path, &yaml))
-        return;
+    vg_test_vector(path, &yaml);
     snprintf(path, sizeof path, "kinds/%s/response.json", name);
-    assert_true(vg_test_vector(path, &json));
+    vg_test_vector(path, &json);
     assert_int_equal(vg_yaml_parse(&a, vg_buf_slice(&yaml), NULL, &from_yaml, NULL), 0);
     assert_int_equal(vg_json_parse(&a, vg_buf_slice(&json), NULL, &from_json, NULL), 0);
     if (vg_json_equal(from_yaml, from_json) != 1)

@@ -310,7 +310,7 @@ static void compare_body(const struct vg_json *entry, const char *path)
     if (!is_json)
         return;
     snprintf(file, sizeof file, "discovery/%s", name);
-    assert_true(vg_test_vector(file, &recorded));
+    vg_test_vector(file, &recorded);
     if (reply.status >= 400) {
         vg_assert_slice_equal(vg_buf_slice(&reply.body), vg_buf_slice(&recorded));
         return;
@@ -348,8 +348,7 @@ static void recorded_requests_are_answered_alike(void **state)
     VG_AUTO(buf) text = {0};
     VG_AUTO(arena) arena;
     vg_arena_init(&arena, 0, 0);
-    if (!vg_test_vector("discovery/index.json", &text))
-        return;
+    vg_test_vector("discovery/index.json", &text);
     struct vg_json *root;
     assert_int_equal(vg_json_parse(&arena, vg_buf_slice(&text), NULL, &root, NULL), 0);
     size_t n = 0;

@@ -60,8 +60,7 @@ static void refusals_are_the_same(void **state)
     vg_adrv_compact(&d, vg_storage_revision(d.storage));
     for (size_t i = 0; i < VG_ARRAY_LEN(files); i++) {
         VG_AUTO(buf) text = {0};
-        if (!vg_test_vector(files[i], &text))
-            skip();
+        vg_test_vector(files[i], &text);
         for (char *at = text.p, *end; (end = memchr(at, '\n', (size_t)(text.p + text.n - at)));
              at = end + 1) {
             struct vg_json *record = parse(vg_slice(at, (size_t)(end - at)));

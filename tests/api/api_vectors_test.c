@@ -264,18 +264,17 @@ static void await_cache(void)
         nanosleep(&nap, NULL);
 }
 
-static bool replay_watch(const char *name)
+static void replay_watch(const char *name)
 {
     struct scenario s = {.name = name};
     VG_AUTO(buf) text = {0};
     char file[128];
     snprintf(file, sizeof file, "watch/%s.json", name);
-    if (!vg_test_vector(file, &text))
-        return false;
+    vg_test_vector(file, &text);
     s.doc = parse(vg_buf_slice(&text));
     if (!may_replay(&s)) {
         print_message("not served yet: %s\n", name);
-        return true;
+        return;
     }
     send_writes(&s, "before");
     await_cache();
@@ -294,7 +293,6 @@ static bool replay_watch(const char *name)
         compare_refusal(&s, &get(s.doc, "frames")->items[0], vg_slice_str(line));
     }
     vg_stream_close(&stream);
-    return true;
 }
 
 static void watch_scenarios_are_the_same(void **state)
@@ -360,8 +358,7 @@ static void watch_scenarios_are_the_same(void **state)
     make_namespace("vecp-watch2");
     vg_adrv_compact(&d, vg_storage_revision(d.storage));
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
-        if (!replay_watch(names[i]))
-            skip();
+        replay_watch(names[i]);
         vg_arena_reset(&arena);
     }
 }

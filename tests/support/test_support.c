@@ -49,19 +49,6 @@ bool vg_test_is_long(void)
 
 /* vectors */
 
-static const char *vectors_dir; /* NULL: there are none */
-
-static void find_vectors(void)
-{
-    const char *dir = getenv("VG_VECTORS");
-    if (!dir || !*dir)
-        dir = VG_SOURCE_DIR "/../shared/vectors";
-    if (access(dir, R_OK) == 0)
-        vectors_dir = dir;
-    else
-        printf("no vectors in %s: what compares with them is left out\n", dir);
-}
-
 static void read_file(FILE *f, struct vg_buf *ret)
 {
     char piece[16384];
@@ -73,30 +60,24 @@ static void read_file(FILE *f, struct vg_buf *ret)
         die("reading a vector");
 }
 
-static bool has_vectors(void)
+void vg_test_vector_dir(const char *name, char *ret_path, size_t n)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_vectors);
-    return vectors_dir;
+    const char *dir = getenv("VG_VECTORS");
+    if (!dir || !*dir)
+        dir = VG_VECTORS_DIR;
+    if (snprintf(ret_path, n, "%s/%s", dir, name) >= (int)n || access(ret_path, R_OK) < 0)
+        die(ret_path);
 }
 
-bool vg_test_vector_dir(const char *name, char *ret_path, size_t n)
+void vg_test_vector(const char *name, struct vg_buf *ret)
 {
-    return has_vectors() && snprintf(ret_path, n, "%s/%s", vectors_dir, name) < (int)n;
-}
-
-bool vg_test_vector(const char *name, struct vg_buf *ret)
-{
-    if (!has_vectors())
-        return false;
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s", vectors_dir, name);
+    vg_test_vector_dir(name, path, sizeof path);
     FILE *f = fopen(path, "rb");
     if (!f)
         die(path);
     read_file(f, ret);
     fclose(f);
-    return true;
 }
 
 /* directories */

@@ -59,13 +59,11 @@ void vg_test_threads(unsigned count, vg_test_thread_fn *fn, void *arg);
  * it while this process has one thread. */
 void vg_test_dies(void (*fn)(void *arg), void *arg, const char *text);
 
-/* Recorded answers of a real server, in the folder that VG_VECTORS names or else in
- * ../shared/vectors beside the repository. Appends the file to *ret; false: the vectors are not
- * there, which is said once on stdout. A file that is missing among vectors that are there ends the
- * run. */
-bool vg_test_vector(const char *name, struct vg_buf *ret);
-/* The path of a folder of them, to look into; false: the vectors are not there. */
-bool vg_test_vector_dir(const char *name, char *ret_path, size_t n);
+/* Recorded answers of a real server: tests/vectors, which the build unpacks, or the folder that
+ * VG_VECTORS names. Appends the file to *ret. A file that is missing ends the run as a failure. */
+void vg_test_vector(const char *name, struct vg_buf *ret);
+/* The path of a folder of them, to look into. */
+void vg_test_vector_dir(const char *name, char *ret_path, size_t n);
 
 /* Asserts that two runs of bytes are equal and prints both when they are not. */
 #define vg_assert_slice_equal(got, want) vg_assert_slice_equal_((got), (want), __FILE__, __LINE__)

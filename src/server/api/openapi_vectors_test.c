@@ -5,7 +5,6 @@
 #include "test_support.h"
 
 #include <stdio.h>
-#include <zlib.h>
 
 #include "openapi.h"
 #include "server/kinds/kinds.h"
@@ -14,26 +13,6 @@
 #include "json/write.h"
 
 /* ---- reading ---- */
-
-static bool read_recorded(const char *name, struct vg_buf *out)
-{
-    VG_AUTO(buf) packed = {0};
-    if (!vg_test_vector(name, &packed))
-        return false;
-    z_stream z = {.next_in = (Bytef *)packed.p, .avail_in = (uInt)packed.n};
-    assert_int_equal(inflateInit2(&z, 15 + 32), Z_OK);
-    int r = Z_OK;
-    while (r == Z_OK) {
-        char chunk[65536];
-        z.next_out = (Bytef *)chunk;
-        z.avail_out = sizeof chunk;
-        r = inflate(&z, Z_NO_FLUSH);
-        assert_int_equal(vg_buf_append(out, chunk, sizeof chunk - z.avail_out), 0);
-    }
-    assert_int_equal(r, Z_STREAM_END);
-    inflateEnd(&z);
-    return true;
-}
 
 static const struct vg_json *parse(struct vg_arena *a, struct vg_slice text)
 {
@@ -135,12 +114,11 @@ static void compare_v3(struct vg_openapi *o, const char *group, const char *vers
     VG_AUTO(arena) arena = {0};
     VG_AUTO(buf) text = {0};
     char path[256], file[320];
-    snprintf(file, sizeof file, "discovery/openapi_v3_%s%s_%s.json.gz", *group ? "apis_" : "api",
+    snprintf(file, sizeof file, "discovery/openapi_v3_%s%s_%s.json", *group ? "apis_" : "api",
              group, version);
     snprintf(path, sizeof path, "%s%s/%s", *group ? "apis/" : "api", group, version);
     size_t doc;
-    if (!read_recorded(file, &text))
-        return;
+    vg_test_vector(file, &text);
     assert_int_equal(vg_openapi_find(o, vg_slice_str(path), &doc), 0);
     const struct vg_json *ours = parse(&arena, json_of(o, doc));
     const struct vg_json *theirs = parse(&arena, vg_buf_slice(&text));
@@ -170,12 +148,11 @@ static void definitions_of_version_2_are_as_recorded(void **state)
     VG_AUTO(arena) arena = {0};
     VG_AUTO(buf) text = {0};
     assert_int_equal(vg_openapi_new("v1.36.4", &o), 0);
-    if (read_recorded("discovery/openapi_v2.json.gz", &text)) {
-        const struct vg_json *ours = parse(&arena, json_of(o, VG_OPENAPI_V2));
-        const struct vg_json *theirs = parse(&arena, vg_buf_slice(&text));
-        print_message("%zu definitions\n", compare(vg_json_get_str(ours, "definitions"),
-                                                   vg_json_get_str(theirs, "definitions")));
-    }
+    vg_test_vector("discovery/openapi_v2.json", &text);
+    const struct vg_json *ours = parse(&arena, json_of(o, VG_OPENAPI_V2));
+    const struct vg_json *theirs = parse(&arena, vg_buf_slice(&text));
+    print_message("%zu definitions\n", compare(vg_json_get_str(ours, "definitions"),
+                                               vg_json_get_str(theirs, "definitions")));
     vg_openapi_free(o);
 }
 
@@ -201,22 +178,21 @@ static void operations_are_as_recorded(void **state)
     VG_AUTO(buf) text = {0};
     size_t n = 0;
     assert_int_equal(vg_openapi_new("v1.36.4", &o), 0);
-    if (read_recorded("discovery/openapi_v2.json.gz", &text)) {
-        const struct vg_json *ours = parse(&arena, json_of(o, VG_OPENAPI_V2));
-        const struct vg_json *theirs = vg_json_get_str(parse(&arena, vg_buf_slice(&text)), "paths");
-        VG_JSON_FOREACH_MEMBER (path, vg_json_get_str(ours, "paths")) {
-            char name[512];
-            snprintf(name, sizeof name, "%.*s", VG_SLICE_ARG(vg_json_key(path)));
-            VG_JSON_FOREACH_MEMBER (m, &path->value)
-                if (m->value.type == VG_JSON_OBJECT) {
-                    compare_operation(
-                        name, m,
-                        vg_json_get(vg_json_get(theirs, vg_json_key(path)), vg_json_key(m)));
-                    n++;
-                }
-        }
-        print_message("%zu operations\n", n);
+    vg_test_vector("discovery/openapi_v2.json", &text);
+    const struct vg_json *ours = parse(&arena, json_of(o, VG_OPENAPI_V2));
+    const struct vg_json *theirs = vg_json_get_str(parse(&arena, vg_buf_slice(&text)), "paths");
+    VG_JSON_FOREACH_MEMBER (path, vg_json_get_str(ours, "paths")) {
+        char name[512];
+        snprintf(name, sizeof name, "%.*s", VG_SLICE_ARG(vg_json_key(path)));
+        VG_JSON_FOREACH_MEMBER (m, &path->value)
+            if (m->value.type == VG_JSON_OBJECT) {
+                compare_operation(
+                    name, m,
+                    vg_json_get(vg_json_get(theirs, vg_json_key(path)), vg_json_key(m)));
+                n++;
+            }
     }
+    print_message("%zu operations\n", n);
     vg_openapi_free(o);
 }
 

@@ -378,8 +378,7 @@ static void compare_version(const char *group, const char *version)
     vg_arena_init(&arena, 0, 0);
     char file[256];
     snprintf(file, sizeof file, "discovery/%s%s_%s.json", *group ? "apis_" : "api", group, version);
-    if (!vg_test_vector(file, &text))
-        return;
+    vg_test_vector(file, &text);
     struct vg_json *root;
     assert_int_equal(vg_json_parse(&arena, vg_buf_slice(&text), NULL, &root, NULL), 0);
     size_t n, ours = 0;
@@ -409,8 +408,7 @@ static void groups_are_in_the_order_of_a_real_server(void **state)
     struct vg_json *root;
     size_t n, at = 0;
     const struct vg_group *groups = vg_groups(&n);
-    if (!vg_test_vector("discovery/apis.json", &text))
-        return;
+    vg_test_vector("discovery/apis.json", &text);
     assert_int_equal(vg_json_parse(&arena, vg_buf_slice(&text), NULL, &root, NULL), 0);
     VG_JSON_FOREACH_ITEM (g, vg_json_get_str(root, "groups")) {
         struct vg_slice name = vg_json_text(vg_json_get_str(g, "name"));

@@ -22,11 +22,11 @@ static bool is_put_by_conversion(const char *path)
     return strstr(path, "/apps_v1_StatefulSet/") != NULL;
 }
 
-static char root[2048]; /* the folder of the vectors; empty: they are not there */
+static char root[2048]; /* the folder of the vectors */
 
 static void read_file(const char *path, struct vg_buf *ret)
 {
-    assert_true(vg_test_vector(path + strlen(root), ret));
+    vg_test_vector(path + strlen(root), ret);
     while (ret->n && strstr(path, ".json") && ret->p[ret->n - 1] == '\n')
         ret->n--;
 }
@@ -221,8 +221,6 @@ static size_t compare_all(const char *pattern, const char *json_name, compare_fn
 static void objects_of_every_kind_equal(void **state)
 {
     (void)state;
-    if (!root[0])
-        skip();
     assert_true(compare_all("kinds/*/*/object.pb", "response.json", assert_object) >= 150);
     assert_true(compare_all("kinds/*/*/after-status/object.pb", "../status-response.json",
                             assert_object) >= 20);
@@ -236,16 +234,12 @@ static void objects_of_every_kind_equal(void **state)
 static void stored_values_get_their_revision(void **state)
 {
     (void)state;
-    if (!root[0])
-        skip();
     assert_true(compare_all("kinds/*/*/object.pb", "response.json", assert_stored) >= 150);
 }
 
 static void lists_of_every_kind_equal(void **state)
 {
     (void)state;
-    if (!root[0])
-        skip();
     assert_true(compare_all("kinds/*/*/list.pb", "list.json", assert_list) >= 150);
     assert_true(compare_all("kinds/*/*/after-status/list.pb", "list.json", assert_list) >= 20);
 }
@@ -276,15 +270,13 @@ static void frames_of_watches_equal(void **state)
     static const char *const names[] = {"watch/protobuf.json", "watch/protobuf-bookmarks.json",
                                         "watch/protobuf-partial.json",
                                         "watch/expired-resourceversion-protobuf.json"};
-    if (!root[0])
-        skip();
     size_t n = 0;
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
         VG_AUTO(buf) text = {0};
         VG_AUTO(arena) arena;
         struct vg_json *v;
         vg_arena_init(&arena, 0, 0);
-        assert_true(vg_test_vector(names[i], &text));
+        vg_test_vector(names[i], &text);
         assert_int_equal(vg_json_parse(&arena, vg_buf_slice(&text), NULL, &v, NULL), 0);
         VG_JSON_FOREACH_ITEM (frame, vg_json_get_str(v, "frames")) {
             struct vg_slice base64 = vg_json_text(vg_json_get_str(frame, "base64"));
@@ -310,7 +302,6 @@ int main(void)
         cmocka_unit_test(lists_of_every_kind_equal),
         cmocka_unit_test(frames_of_watches_equal),
     };
-    if (!vg_test_vector_dir("", root, sizeof root))
-        root[0] = '\0';
+    vg_test_vector_dir("", root, sizeof root);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

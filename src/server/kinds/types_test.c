@@ -76,8 +76,7 @@ static size_t check_file(const char *path, const struct vg_schema_type *type)
     struct vg_json *root;
     struct vg_status status = {0};
     struct vg_json unknown = vg_json_array();
-    if (!vg_test_vector(path, &text))
-        return 0;
+    vg_test_vector(path, &text);
     while (text.n && text.p[text.n - 1] == '\n')
         text.n--;
     assert_int_equal(vg_json_parse(&arena, vg_buf_slice(&text), NULL, &root, &status), 0);
@@ -99,8 +98,7 @@ static void test_recorded_objects_are_printed_as_they_were(void **state)
 {
     (void)state;
     char dir[512], path[1200];
-    if (!vg_test_vector_dir("kinds", dir, sizeof dir))
-        return;
+    vg_test_vector_dir("kinds", dir, sizeof dir);
     size_t n = 0;
     DIR *kinds = opendir(dir);
     for (struct dirent *k = readdir(kinds); k; k = readdir(kinds)) {
@@ -205,8 +203,7 @@ static size_t check_refusal(struct vg_arena *a, const struct vg_json *record)
 static size_t check_refusals(const char *path)
 {
     VG_AUTO(buf) text = {0};
-    if (!vg_test_vector(path, &text))
-        return 0;
+    vg_test_vector(path, &text);
     size_t n = 0;
     for (struct vg_slice rest = vg_buf_slice(&text); rest.n;) {
         VG_AUTO(arena) arena = {0};
@@ -224,8 +221,7 @@ static void test_wrong_types_are_refused_in_the_recorded_words(void **state)
 {
     (void)state;
     char dir[512], path[1200];
-    if (!vg_test_vector_dir("invalid", dir, sizeof dir))
-        return;
+    vg_test_vector_dir("invalid", dir, sizeof dir);
     size_t n = 0;
     DIR *files = opendir(dir);
     for (struct dirent *f = readdir(files); f; f = readdir(files)) {
