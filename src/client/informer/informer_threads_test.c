@@ -121,9 +121,16 @@ static void the_informer_waits_for_a_full_buffer(void **state)
     rig_down(&g);
 }
 
-static struct vigil_registration *remove_held(struct slow *s, struct vigil_registration *r)
+static void end_on_loop(void *arg)
 {
-    vg_handler_end(r->handler); /* so that it hears of nothing more when it is let go */
+    vg_handler_end(arg);
+}
+
+/* On the loop, where batches are told: what was reserved for one must not go away in its midst. */
+static struct vigil_registration *remove_held(struct rig *g, struct slow *s,
+                                              struct vigil_registration *r)
+{
+    vg_client_run(g->c, end_on_loop, r->handler); /* it hears of nothing more when it is let go */
     release(s);
     return r;
 }
@@ -146,7 +153,7 @@ static void merging_buffers_hold_one_event_for_each_object(void **state)
     vg_mutex_lock(&r->handler->mu);
     assert_true(r->handler->notes.n <= 10 + 50 + 1); /* and the mark of the first list */
     vg_mutex_unlock(&r->handler->mu);
-    vigil_informer_remove_handler(g.i, remove_held(&s, r));
+    vigil_informer_remove_handler(g.i, remove_held(&g, &s, r));
     rig_down(&g);
 }
 
