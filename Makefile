@@ -11,7 +11,7 @@ BENCH_ARGS ?=
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := build
-.PHONY: build run test test-long test-diff bench bench-parts fuzz lint format cov install clean help
+.PHONY: build run test test-more test-long test-diff bench bench-parts fuzz lint format cov install clean help
 
 build: ## build the release binaries into build/ (the default)
 	@tools/setup.sh build
@@ -22,13 +22,17 @@ run: ## build vigild and vigil, start vigild with its data in RUN_DIR (./vigil-d
 	@tools/build.sh vigild vigil-store vigil-copy vigil_cli
 	@exec build/vigild --data-dir $(RUN_DIR) $(RUN_ARGS)
 
-test: ## every test under ASan+UBSan, the threaded ones under TSan; 20 minutes on two cores
+test: ## the tests under ASan+UBSan, the threaded core under TSan; 10 minutes on two cores
 	@tools/setup.sh build test
 	@tools/test.sh
 
-test-long: ## the same with the long rounds (hundreds of kills); an hour or so
+test-more: ## what test leaves out: the whole server under TSan, etcd 3.5 and 3.6, clients that Go must build
 	@tools/setup.sh build test
-	@VG_LONG=1 tools/test.sh
+	@tools/test.sh more
+
+test-long: ## both with the long rounds (hundreds of kills), and real kube-apiservers; hours
+	@tools/setup.sh build test
+	@tools/test.sh long
 
 test-diff: ## send the kinds' fixtures to the cluster of KUBECONFIG=..., as dry runs, and show what it answers otherwise
 	@tools/setup.sh build

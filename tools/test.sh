@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# test.sh - every test under ASan+UBSan, the threaded ones under TSan too, fuzz corpora included.
+# test.sh [more|long] - the tests, in three rounds (CONTRIBUTING.md says what runs where):
+#   (none)  make test: ASan+UBSan, and TSan on the threaded core
+#   more    make test-more: what make test leaves out, TSan on the whole server
+#   long    make test-long: both, with VG_LONG=1, and tests with the label `long`
+# A test that fails has failed. Only tests with other people's programs (labels `clients` and
+# `cluster`), where other programs and the clock decide too, are run a second time, alone and with their seed;
+# one that passes then is named at the end, and the log of its first run is kept.
 # The last line is `N passed, N failed` (`, N skipped` when some were); the exit status agrees.
-# A test that fails is shown, and run once more, alone and with its seed: a busy machine is told from
-# a bug. What passes then is counted as passed and named as unsteady; what a sanitizer found stays.
-# VG_LONG=1 runs the long rounds of tests that have them, and gives each an hour.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 trap 'exit 130' INT
+round=${1:-test}
 timeout=600 # a machine that is ten times as slow needs minutes for what takes one
-if [ "${VG_LONG:-0}" = 1 ]; then timeout=3600; fi
 second_chances=3 # more failures than this in a preset are no accident
+kept=build/test-logs # of tests that failed, by preset and name
 passed=0 failed=0 skipped=0 cases=0 unsteady=()
 
 # The output of one failed test, from ctest's log.
@@ -41,47 +45,57 @@ fail_preset() {
     failed=$((failed + 1))
 }
 
+# Half of a test's time is waiting, for servers to start and timeouts to pass: one more than there are processors.
+tests_at_once() { echo $(($(jobs_at_once) + 1)); }
+
 # One line per finished test; what ctest says beyond that is in its log.
 run_ctest() {
-    steady ctest --preset "$1" --output-junit junit.xml --timeout "$timeout" --no-tests=error \
-        --parallel "$(jobs_at_once)" </dev/null 2>&1 |
+    steady ctest --preset "$@" --output-junit junit.xml --timeout "$timeout" --no-tests=error \
+        --parallel "$(tests_at_once)" </dev/null 2>&1 |
         grep -a --line-buffered -E '^ *[0-9]+/[0-9]+ Test +#' || true
 }
 
 # The seed that a failed test printed, or nothing.
 seed_of() {
-    output_of "$1" "$2" |
-        awk '!seed && match($0, /seed=[0-9]+/) { seed = substr($0, RSTART + 5, RLENGTH - 5) }
-             END { print seed }'
+    awk '!seed && match($0, /seed=[0-9]+/) { seed = substr($0, RSTART + 5, RLENGTH - 5) }
+         END { print seed }' "$1"
 }
 
 # What a person needs of a failed test: the end of its output and how to run it again.
 report_failure() {
     local preset=$1 name=$2 log=$3 seed
-    seed=$(seed_of "$log" "$name")
-    complain "---- FAILED $preset: $name; the end of its output:"
-    output_of "$log" "$name" | tail -n 60 >&2
+    seed=$(seed_of "$log")
+    complain "---- FAILED $preset: $name; the end of its output, all of it is in $log:"
+    tail -n 60 "$log" >&2
     complain "---- again: ${seed:+VG_SEED=$seed }ctest --preset $preset -R '^$name\$'"
 }
 
-sanitizer_spoke() { [ "$(output_of "$1" "$2" | count -E 'Sanitizer|runtime error:')" -gt 0 ]; }
+# Whether other programs and the clock decide, and no sanitizer spoke.
+may_run_again() {
+    local preset=$1 name=$2 log=$3
+    if [ "$(count -E 'Sanitizer|runtime error:' <"$log")" -gt 0 ]; then return 1; fi
+    [ "$(ctest --preset "$preset" -N -R "^$name\$" -L 'clients|cluster' 2>/dev/null |
+        count -E "^ *Test +#[0-9]+: ")" -eq 1 ]
+}
 
 # Alone, and with the same seed if it had one.
 passes_alone() {
     local preset=$1 name=$2 log=$3 seed
-    seed=$(seed_of "$log" "$name")
+    seed=$(seed_of "$log")
     [ -z "$seed" ] || local -x VG_SEED=$seed
     steady ctest --preset "$preset" --timeout "$timeout" -R "^$name\$" --quiet </dev/null >/dev/null 2>&1
 }
 
 # Shows every failed test; counts those that stay failed in the caller's failed_here.
 judge_failures() {
-    local preset=$1 logs=$2 log=$2/First.log name names
+    local preset=$1 logs=$2 log name names
     mapfile -t names < <(failed_names "$logs/LastTestsFailed.log")
-    cp "$logs/LastTest.log" "$log"
+    cp "$logs/LastTest.log" "$logs/First.log"
     for name in "${names[@]}"; do
+        log=$kept/$preset-$name.log
+        output_of "$logs/First.log" "$name" >"$log"
         report_failure "$preset" "$name" "$log"
-        if [ "${#names[@]}" -le "$second_chances" ] && ! sanitizer_spoke "$log" "$name" &&
+        if [ "${#names[@]}" -le "$second_chances" ] && may_run_again "$preset" "$name" "$log" &&
             passes_alone "$preset" "$name" "$log"; then
             complain "---- $name passed when it was run again, alone"
             unsteady+=("$preset:$name")
@@ -91,17 +105,28 @@ judge_failures() {
     done
 }
 
-run_preset() {
+# What the tests chosen by these ctest arguments execute, one ninja target per line.
+targets_of() { python3 tools/test_targets.py "$@"; }
+
+# build_for PRESET [arguments for test_targets.py]: everything, or what those tests need.
+build_for() {
+    local preset=$1 targets=()
+    shift
+    configure "$preset" || return 1
+    if [ $# -gt 0 ]; then
+        mapfile -t targets < <(targets_of "build/$preset" "$@")
+        [ "${#targets[@]}" -gt 0 ] || { complain "no test of $preset needs anything" && return 1; }
+    fi
+    compile "build/$preset" "${targets[@]}"
+}
+
+# run_tests PRESET ctest arguments...: of a preset that has been built.
+run_tests() {
     local preset=$1 dir=build/$1 total failed_here=0 idle=0
     local logs=$dir/Testing/Temporary
-    say "== $preset: build"
-    if ! configure "$preset" || ! compile "$dir"; then
-        fail_preset "$preset" "it does not build, see above"
-        return
-    fi
     say "== $preset: test"
     rm -f "$logs"/LastTest*.log "$dir/junit.xml"
-    run_ctest "$preset"
+    run_ctest "$@"
     total=$(count '<testcase ' "$dir/junit.xml" 2>/dev/null)
     if [ "${total:-0}" -eq 0 ]; then
         fail_preset "$preset" "no test ran"
@@ -116,10 +141,51 @@ run_preset() {
     skipped=$((skipped + idle))
 }
 
-mkdir -p build
-run_preset asan
-run_preset tsan
-[ ${#unsteady[@]} -eq 0 ] || say "unsteady, passed when run alone: ${unsteady[*]}"
+# run_preset PRESET [--only LABEL] [--without LABELS]: builds and runs the tests that these choose. With
+# TSan in the short round only what they need is built: that is a third of the whole.
+run_preset() {
+    local preset=$1 chosen=() build=()
+    shift
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --only) chosen+=(-L "$2") ;;
+        --without) chosen+=(-LE "$2") ;;
+        esac
+        shift 2
+    done
+    [ "$preset-$round" != tsan-test ] || build=(threaded 'more|long')
+    say "== $preset: build"
+    if ! build_for "$preset" "${build[@]}"; then
+        fail_preset "$preset" "it does not build, see above"
+    else
+        run_tests "$preset" "${chosen[@]}"
+    fi
+}
+
+rm -rf "$kept"
+mkdir -p "$kept"
+case $round in
+test)
+    run_preset asan --without 'more|long'
+    run_preset tsan --without 'more|long'
+    ;;
+more)
+    run_preset asan --only more --without long
+    run_preset tsan --only more --without long
+    ;;
+long)
+    export VG_LONG=1
+    timeout=3600
+    run_preset asan
+    run_preset tsan
+    ;;
+*)
+    complain "test.sh: no round '$round'; rounds are more and long"
+    exit 2
+    ;;
+esac
+[ ${#unsteady[@]} -eq 0 ] ||
+    say "needed a second run, alone: ${unsteady[*]}; the logs of the first are in $kept"
 say "$cases cmocka cases ran in $SECONDS s"
 result="$passed passed, $failed failed"
 if [ "$skipped" -gt 0 ]; then result+=", $skipped skipped"; fi
