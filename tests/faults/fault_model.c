@@ -89,7 +89,7 @@ bool fm_build(const struct fm *m, uint64_t id, struct vg_txn *txn)
         const struct fm_op *op = &spec.ops[i];
         bool is_put = op->type == VG_OP_PUT;
         fm_content(m, id, i, op->value_len, &c);
-        txn->ops[i] = (struct vg_op){op->type, NULL, op->expect, op->ttl_ms, NULL};
+        txn->ops[i] = (struct vg_op){.type = op->type, .expect = op->expect, .ttl_ms = op->ttl_ms};
         if (vg_rec_new(is_put ? VG_REC_PUT : VG_REC_DELETE, fm_key(op->key, room),
                        vg_slice(c.head, is_put ? (size_t)c.head_len : 0),
                        vg_slice(c.value, op->value_len), &txn->ops[i].rec) < 0) {

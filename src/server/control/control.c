@@ -140,12 +140,44 @@ static void on_retry(struct vg_timer *t)
     follow_start(VG_CONTAINER_OF(t, struct vg_follow, retry));
 }
 
+static void pause_work(struct vg_control *c, bool is_paused)
+{
+    for (size_t i = 0; i < VG_CONTROLLERS; i++)
+        vg_work_pause(&c->work[i], is_paused);
+}
+
+/* S1: work runs only while every follow has told its whole state. What has not been told yet looks
+ * like something that is not there: an owner without dependents, a namespace without pods. */
+static void state_is_told(struct vg_follow *f)
+{
+    struct vg_control *c = f->c;
+    assert(!f->is_told);
+    f->is_told = true;
+    if (++c->n_told < c->n_follows)
+        return;
+    for (size_t i = 0; i < VG_CONTROLLERS; i++) {
+        if (is_on(c, i) && controllers[i]->synced)
+            controllers[i]->synced(c);
+    }
+    pause_work(c, false);
+}
+
+/* It will tell its state anew: until then nothing may be concluded from what is missing. */
+static void state_is_lost(struct vg_follow *f)
+{
+    f->c->n_told -= f->is_told;
+    f->is_told = false;
+    pause_work(f->c, true);
+}
+
 static int take_frame(struct vg_sink *sink, const struct vg_frame *frame)
 {
     struct vg_follow *f = VG_CONTAINER_OF(sink, struct vg_follow, sink);
     struct vg_control *c = f->c;
-    if (frame->change == VG_OBJ_NONE)
+    if (frame->change == VG_OBJ_NONE) { /* the bookmark at the end of the state */
+        state_is_told(f);
         return VG_SINK_OPEN;
+    }
     struct vg_control_event e = {.change = frame->change, .kind = f->kind, .rec = frame->block};
     vg_obj_header_read(vg_rec_header(e.rec), vg_rec_value(e.rec), &e.h);
     for (size_t i = 0; i < VG_CONTROLLERS; i++) {
@@ -160,34 +192,20 @@ static void follow_ended(struct vg_sink *sink, enum vg_watch_end why, uint64_t o
     struct vg_follow *f = VG_CONTAINER_OF(sink, struct vg_follow, sink);
     (void)oldest;
     f->watcher = NULL;
+    state_is_lost(f);
     if (f->c->is_stopped || why == VG_END_DRAIN)
         return;
     vg_timer_start(f->c->loop, &f->retry, RETRY_MS * VG_NS_PER_MS, on_retry);
 }
 
-static void follow_live(struct vg_sink *sink)
-{
-    struct vg_follow *f = VG_CONTAINER_OF(sink, struct vg_follow, sink);
-    struct vg_control *c = f->c;
-    if (f->was_live)
-        return;
-    f->was_live = true;
-    if (++c->n_live < c->n_follows)
-        return;
-    for (size_t i = 0; i < VG_CONTROLLERS; i++) {
-        if (is_on(c, i) && controllers[i]->synced)
-            controllers[i]->synced(c);
-    }
-}
-
-static const struct vg_sink_ops sink_ops = {
-    .write = take_frame, .end = follow_ended, .live = follow_live};
+static const struct vg_sink_ops sink_ops = {.write = take_frame, .end = follow_ended};
 
 static void follow_start(struct vg_follow *f)
 {
     struct vg_cache_watch_opts o = {.kind = vg_kind_index(f->kind),
                                     .predicate = f->all,
                                     .start = VG_WATCH_STATE,
+                                    .with_end_bookmark = true,
                                     .sink = &f->sink};
     vg_rev oldest;
     if (!f->c->is_stopped && vg_cache_watch(f->c->opts.port, &o, &f->watcher, &oldest) < 0)
@@ -205,9 +223,8 @@ void vg_control_follow(struct vg_control *c, bool is_wanted)
         vg_timer_stop(c->loop, &f->retry);
         if (f->watcher)
             vg_cache_watcher_stop(vg_steal(f->watcher));
+        state_is_lost(f);
     }
-    for (size_t i = 0; i < VG_CONTROLLERS; i++)
-        vg_work_pause(&c->work[i], !is_wanted);
 }
 
 static bool is_followed(const struct vg_control *c, const struct vg_kind *kind)
@@ -279,6 +296,7 @@ int vg_control_open(const struct vg_control_opts *opts, struct vg_control **ret_
                              VG_SLICE_LIT("leases"));
     for (size_t i = 0; i < VG_CONTROLLERS; i++)
         vg_work_init(&c->work[i], c->loop, controllers[i]->run, c);
+    pause_work(c, true); /* S1 */
     int r = vg_inside_new(opts->server, "system:vigild-controllers", &c->inside);
     if (r == 0)
         r = vg_garbage_new(c, &c->garbage);

@@ -25,7 +25,9 @@ struct vg_controller_ops {
     const char *const *follows; /* resources, ends with NULL; NULL: none */
     void (*event)(struct vg_control *c, const struct vg_control_event *e);
     void (*run)(struct vg_work_item *item); /* its work's; work->arg is the struct vg_control */
-    void (*synced)(struct vg_control *c);   /* the state has been told, once; NULL: no matter */
+    /* The whole state has been told: at the start, and again after a watch was lost or leading
+     * began anew. No work runs before it. NULL: no matter. */
+    void (*synced)(struct vg_control *c);
 };
 extern const struct vg_controller_ops vg_bootstrap_controller, vg_namespace_controller,
     vg_account_controller, vg_root_ca_controller, vg_garbage_controller, vg_quota_controller;
@@ -38,7 +40,7 @@ struct vg_follow {
     struct vg_obj_predicate *all;
     struct vg_cache_watcher *watcher; /* NULL: the timer will try again */
     struct vg_timer retry;
-    bool was_live;
+    bool is_told; /* the whole state, by the watch that runs */
 };
 
 struct vg_garbage;
@@ -63,7 +65,7 @@ struct vg_control {
     const struct vg_kind *namespaces, *pods, *accounts, *config_maps, *leases, *quotas, *services,
         *claims;
     struct vg_follow *follows;
-    size_t n_follows, n_live;
+    size_t n_follows, n_told;
     bool is_stopped;
     struct vg_work work[VG_CONTROLLERS];
     struct vg_garbage *garbage; /* garbage.c */

@@ -77,6 +77,7 @@ struct vg_garbage {
     size_t owners_max;  /* of owners: beyond it they are counted anew */
     bool *has_owned;    /* by kind index: some object of it has owners */
     bool is_synced;     /* the cache has told its state: who is not there is gone */
+    bool owes_check;    /* not every kind could be looked at when the state had been told */
     struct vg_map gone; /* uid -> its namespace, a string; to be swept */
     struct vg_timer sweep;
 };
@@ -244,18 +245,22 @@ static bool is_waiting(const struct vg_rec *rec)
 
 /* ---- walking ---- */
 
-/* Every object of the kinds that have some with owners, in a namespace or in all. */
-static void each_owned(struct vg_control *c, struct vg_slice ns, vg_control_each_fn *each,
-                       void *arg)
+/* Every object of the kinds that have some with owners, in a namespace or in all. 0: those were
+ * all; 1: each said no; negative: some could not be looked at, and nothing follows from what was
+ * not found. */
+VG_CHECK static int each_owned(struct vg_control *c, struct vg_slice ns, vg_control_each_fn *each,
+                               void *arg)
 {
     size_t n;
     const struct vg_kind *kinds = vg_kinds(&n);
     for (size_t i = 0; i < n; i++) {
         const struct vg_kind *kind = &kinds[i];
         bool may = c->garbage->has_owned[i] && (ns.n == 0 || vg_kind_is(kind, VG_KIND_NAMESPACED));
-        if (may && vg_control_each(c, kind, ns, each, arg) > 0)
-            return;
+        int r = may ? vg_control_each(c, kind, ns, each, arg) : 0;
+        if (r != 0)
+            return r;
     }
+    return 0;
 }
 
 struct search {
@@ -279,14 +284,14 @@ static bool look_at(void *arg, const struct vg_kind *kind, const struct vg_rec *
     return true;
 }
 
-void vg_garbage_each(struct vg_control *c, struct vg_slice uid, struct vg_slice ns,
-                     bool (*each)(void *arg, const struct vg_kind *kind, const struct vg_rec *rec,
-                                  const struct vg_owner *o),
-                     void *arg)
+int vg_garbage_each(struct vg_control *c, struct vg_slice uid, struct vg_slice ns,
+                    bool (*each)(void *arg, const struct vg_kind *kind, const struct vg_rec *rec,
+                                 const struct vg_owner *o),
+                    void *arg)
 {
     struct search s = {uid, each, arg};
-    if (set_has(&c->garbage->owners, hash_of(c->garbage, uid)))
-        each_owned(c, ns, look_at, &s);
+    return set_has(&c->garbage->owners, hash_of(c->garbage, uid)) ? each_owned(c, ns, look_at, &s)
+                                                                  : 0;
 }
 
 /* ---- sweeping ---- */
@@ -318,15 +323,19 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Each namespace is walked once, whoever went in it. */
-static void sweep_all(struct vg_control *c, const char **namespaces, size_t n)
+/* Each namespace is walked once, whoever went in it. Negative: not all of them. */
+static int sweep_all(struct vg_control *c, const char **namespaces, size_t n)
 {
+    int r = 0;
     qsort(namespaces, n, sizeof *namespaces, compare_texts);
     for (size_t i = 0; i < n; i++) {
         struct sweep s = {c, namespaces[i]};
+        int err = 0;
         if (i == 0 || strcmp(namespaces[i], namespaces[i - 1]) != 0)
-            each_owned(c, vg_slice_str(namespaces[i]), sweep_one, &s);
+            err = each_owned(c, vg_slice_str(namespaces[i]), sweep_one, &s);
+        r = err < 0 ? err : r;
     }
+    return r;
 }
 
 static bool count_one(void *arg, const struct vg_kind *kind, const struct vg_rec *rec)
@@ -348,24 +357,38 @@ static bool count_one(void *arg, const struct vg_kind *kind, const struct vg_rec
  * What has not been told to us yet is told afterwards, and added then. */
 static void count_owners_anew(struct vg_garbage *g)
 {
-    set_done(&g->owners);
-    each_owned(g->c, VG_SLICE_LIT(""), count_one, g);
+    struct uid_set old = g->owners;
+    g->owners = (struct uid_set){0};
+    if (each_owned(g->c, VG_SLICE_LIT(""), count_one, g) != 0) { /* it would lack some */
+        set_done(&g->owners);
+        g->owners = old;
+    } else {
+        set_done(&old);
+    }
     g->owners_max = 2 * g->owners.n + OWNERS_MIN;
 }
+
+static int check_all(struct vg_control *c);
 
 static void on_sweep(struct vg_timer *t)
 {
     struct vg_garbage *g = VG_CONTAINER_OF(t, struct vg_garbage, sweep);
     const char **namespaces = vg_calloc(vg_map_count(&g->gone), sizeof *namespaces);
     size_t n = 0;
-    if (!namespaces) {
+    int r = namespaces ? 0 : -ENOMEM;
+    VG_MAP_FOREACH (e, &g->gone)
+        if (namespaces)
+            namespaces[n++] = e->value;
+    if (r == 0)
+        r = sweep_all(g->c, namespaces, n);
+    if (r == 0 && g->owes_check)
+        r = check_all(g->c);
+    vg_free(namespaces);
+    if (r < 0) { /* whom it concerns is not known: look again */
+        vg_debug(g->c->log, "garbage_sweep_failed", "err=%s", vg_err_name(r));
         vg_timer_start(g->c->loop, &g->sweep, VG_NS_PER_S, on_sweep);
         return;
     }
-    VG_MAP_FOREACH (e, &g->gone)
-        namespaces[n++] = e->value;
-    sweep_all(g->c, namespaces, n);
-    vg_free(namespaces);
     forget_gone(g);
     if (g->owners.n > g->owners_max)
         count_owners_anew(g);
@@ -447,10 +470,20 @@ static bool check_one(void *arg, const struct vg_kind *kind, const struct vg_rec
     return true;
 }
 
+/* Negative: some kind could not be looked at, and the check is owed. */
+static int check_all(struct vg_control *c)
+{
+    int r = each_owned(c, VG_SLICE_LIT(""), check_one, c);
+    c->garbage->owes_check = r < 0;
+    return r;
+}
+
 static void on_synced(struct vg_control *c)
 {
-    c->garbage->is_synced = true;
-    each_owned(c, VG_SLICE_LIT(""), check_one, c);
+    struct vg_garbage *g = c->garbage;
+    g->is_synced = true;
+    if (check_all(c) < 0)
+        vg_timer_start(c->loop, &g->sweep, VG_NS_PER_S, on_sweep);
 }
 
 const struct vg_controller_ops vg_garbage_controller = {

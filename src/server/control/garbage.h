@@ -47,11 +47,11 @@ bool vg_owners_next(struct vg_owner_iter *it, struct vg_owner *ret, struct vg_sl
 bool vg_has_finalizer(const struct vg_rec *rec, const char *name);
 
 /* Every object that names `uid` as an owner. ns: the owner's; empty: look in all. each() may add
- * work; false: enough. */
-void vg_garbage_each(struct vg_control *c, struct vg_slice uid, struct vg_slice ns,
-                     bool (*each)(void *arg, const struct vg_kind *kind, const struct vg_rec *rec,
-                                  const struct vg_owner *o),
-                     void *arg);
+ * work; false: enough. Negative: some kind could not be looked at, so that more may exist. */
+VG_CHECK int vg_garbage_each(struct vg_control *c, struct vg_slice uid, struct vg_slice ns,
+                             bool (*each)(void *arg, const struct vg_kind *kind,
+                                          const struct vg_rec *rec, const struct vg_owner *o),
+                             void *arg);
 /* A uid that the API has said is gone. */
 bool vg_garbage_is_absent(const struct vg_garbage *g, struct vg_slice uid);
 void vg_garbage_note_absent(struct vg_garbage *g, struct vg_slice uid);

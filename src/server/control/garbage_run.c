@@ -155,11 +155,12 @@ static bool has_any(void *arg, const struct vg_kind *kind, const struct vg_rec *
     return false;
 }
 
+/* Also when it is not known: deleting in the foreground is then the careful way. */
 static bool has_dependents(struct look *l)
 {
     bool has = false;
-    vg_garbage_each(l->c, vg_obj_uid(&l->h), vg_obj_namespace(&l->h), has_any, &has);
-    return has;
+    int r = vg_garbage_each(l->c, vg_obj_uid(&l->h), vg_obj_namespace(&l->h), has_any, &has);
+    return has || r < 0;
 }
 
 static void delete_it(struct look *l, const char *policy)
@@ -362,9 +363,9 @@ static void orphan_next(struct look *l)
 
 static void orphan(struct look *l)
 {
-    vg_garbage_each(l->c, vg_obj_uid(&l->h), vg_obj_namespace(&l->h), collect, l);
-    if (l->no_memory)
-        end_failed(l);
+    int r = vg_garbage_each(l->c, vg_obj_uid(&l->h), vg_obj_namespace(&l->h), collect, l);
+    if (r < 0 || l->no_memory)
+        end_failed(l); /* there may be dependents that we cannot see */
     else
         orphan_next(l);
 }
@@ -385,7 +386,10 @@ static bool push(void *arg, const struct vg_kind *kind, const struct vg_rec *rec
 
 static void delete_dependents(struct look *l)
 {
-    vg_garbage_each(l->c, vg_obj_uid(&l->h), vg_obj_namespace(&l->h), push, l);
+    if (vg_garbage_each(l->c, vg_obj_uid(&l->h), vg_obj_namespace(&l->h), push, l) < 0) {
+        end_failed(l);
+        return;
+    }
     if (!l->blocked) {
         drop_finalizer(l, VG_FINALIZER_FOREGROUND);
         return;

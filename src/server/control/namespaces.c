@@ -111,9 +111,9 @@ static size_t count_kind(struct emptying *m, const struct vg_kind *kind, bool de
 {
     struct count k = {.m = m, .detail = detail};
     int r = vg_control_each(m->c, kind, m->item->key, count_one, &k);
-    if (r == VIGIL_E_STORE_DAMAGED || r == -ENOMEM) /* then it is not known: look again */
-        return 1;
-    return k.n; /* none of a kind without a cache: events, which hold nobody up */
+    if (vg_kind_is(kind, VG_KIND_UNCACHED))
+        return 0;           /* events: they hold nobody up */
+    return r < 0 ? 1 : k.n; /* what is not known is not nothing: look again */
 }
 
 static int note_left(struct emptying *m, const struct vg_kind *kind, size_t n)
