@@ -1,5 +1,6 @@
 /* conn.c - a connection: when to read and write, and how it ends; see conn_int.h.
- * Handshakes are in conn_handshake.c.
+ * Handshakes are in conn_handshake.c, reading is in conn_read.c, the queue of strangers in
+ * conn_queue.c.
  *
  *   HANDSHAKING --> OPEN --> FINISHING (sends what waits) --> LINGERING --> gone
  *        |            |           |                              |
@@ -27,8 +28,6 @@
 #define FLUSH_BUDGET (256u * 1024u)
 /* 64 sends of a turn: as many pipelined requests are answered before the others have their turn. */
 #define FLUSH_SENDS 64
-/* Four reads of a turn: the others wait meanwhile. */
-#define READS_PER_TURN 4
 /* 2 s: how long a client may take to see the end and close, so that what it still sends does not
  * reset the connection before it has read our last words. */
 #define LINGER_MS 2000u
@@ -81,7 +80,7 @@ int vg_conn_switch(struct vg_conn *conn, struct vg_codec *take_codec, struct vg_
 
 static void on_poll(uv_poll_t *handle, int status, int events);
 
-static void update_interest(struct vg_conn *conn)
+void vg_conn_update_interest(struct vg_conn *conn)
 {
     if (conn->fd < 0)
         return;
@@ -100,7 +99,9 @@ static void update_interest(struct vg_conn *conn)
 void vg_conn_pause_reading(struct vg_conn *conn, bool is_paused)
 {
     conn->is_reading_paused = is_paused;
-    update_interest(conn);
+    if (!is_paused && conn->tls && vg_tls_session_has_pending(conn->tls))
+        vg_conn_queue(conn); /* the socket will not tell of bytes that TLS has taken from it */
+    vg_conn_update_interest(conn);
 }
 
 static void on_timer(struct vg_timer *t)
@@ -130,56 +131,6 @@ void vg_conn_alarm(struct vg_conn *conn, uint64_t due_ns)
     vg_timer_start(conn->server->loop, &conn->timer, due_ns > now ? due_ns - now : 0, on_timer);
 }
 
-/* ---- receiving ---- */
-
-/* The codec may be exchanged from within: the next one gets the rest. */
-static void deliver(struct vg_conn *conn, const char *p, size_t n)
-{
-    struct vg_slice rest = {p, n};
-    while (rest.n && !conn->is_closing && !conn->is_finishing) {
-        conn->codec->ops->receive(conn->codec, rest.p, rest.n);
-        rest.n = 0;
-        if (!conn->next_codec)
-            continue;
-        conn->codec->ops->free(conn->codec);
-        conn->codec = vg_steal(conn->next_codec);
-        rest = conn->next_rest;
-    }
-}
-
-static void deliver_end(struct vg_conn *conn)
-{
-    conn->is_peer_done = true;
-    if (conn->is_lingering)
-        vg_conn_close(conn, 0);
-    else if (!conn->is_closing && !conn->is_finishing)
-        conn->codec->ops->received_end(conn->codec);
-    update_interest(conn);
-}
-
-static void read_some(struct vg_conn *conn)
-{
-    struct vg_http_server *s = conn->server;
-    for (int i = 0; i < READS_PER_TURN; i++) {
-        if (conn->is_closing || conn->is_reading_paused || conn->is_peer_done)
-            return;
-        ssize_t n = vg_transport_read(conn->fd, conn->tls, s->in, VG_NET_READ_MAX);
-        conn->is_reading_blocked = n == -EINPROGRESS;
-        if (n == -EAGAIN || n == -EINPROGRESS)
-            return;
-        if (n < 0)
-            vg_conn_close(conn, VIGIL_E_CANCELED);
-        if (n == 0)
-            deliver_end(conn);
-        if (n <= 0)
-            return;
-        vg_net_count(&s->counts.bytes_in, (uint64_t)n);
-        deliver(conn, s->in, (size_t)n);
-        if (!conn->tls && (size_t)n < VG_NET_READ_MAX)
-            return; /* there was no more */
-    }
-}
-
 /* ---- sending ---- */
 
 void vg_conn_say_bye(struct vg_conn *conn)
@@ -197,10 +148,12 @@ void vg_conn_say_bye(struct vg_conn *conn)
 }
 
 /* Send until nothing waits, the socket is full or the budget is spent. */
-static void send_all(struct vg_conn *conn)
+void vg_conn_send_all(struct vg_conn *conn)
 {
     size_t budget = FLUSH_BUDGET;
     int sends = 0;
+    if (conn->is_lingering)
+        return;
     while (!conn->is_closing && !conn->is_blocked) {
         conn->codec->ops->fill(conn->codec);
         if (conn->out.n == 0 || conn->is_closing)
@@ -244,12 +197,12 @@ static void flush(struct vg_conn *conn)
         if (conn->codec && !conn->is_closing)
             conn->codec->ops->fill(conn->codec);
     } else if (conn->codec && !conn->is_lingering) {
-        send_all(conn);
+        vg_conn_send_all(conn);
         if (conn->is_finishing && !conn->is_closing && conn->out.n == 0)
             vg_conn_say_bye(conn);
     }
     begin_to_wait(conn);
-    update_interest(conn);
+    vg_conn_update_interest(conn);
     vg_list_remove(&conn->dirty);
     vg_conn_settle(conn);
 }
@@ -288,24 +241,45 @@ static void on_hang_up(struct vg_conn *conn)
         vg_conn_close(conn, VIGIL_E_CANCELED);
 }
 
+static void on_events(struct vg_conn *conn, int events)
+{
+    if (events & UV_WRITABLE) {
+        conn->is_blocked = false;
+        vg_conn_dirty(conn);
+    }
+    if (events & UV_READABLE || conn->is_reading_blocked) {
+        if (conn->share.is_trusted || conn->is_lingering)
+            vg_conn_read_some(conn);
+        else
+            vg_conn_queue(conn);
+    } else if (events & UV_DISCONNECT) {
+        on_hang_up(conn);
+    }
+}
+
 static void on_poll(uv_poll_t *handle, int status, int events)
 {
     struct vg_conn *conn = VG_CONTAINER_OF(handle, struct vg_conn, poll);
     if (status < 0)
         vg_conn_close(conn, VIGIL_E_CANCELED);
     else if (conn->is_handshaking)
+        vg_conn_queue(conn);
+    else
+        on_events(conn, events);
+    vg_conn_update_interest(conn);
+    vg_conn_settle(conn);
+}
+
+void vg_conn_go_on(struct vg_conn *conn)
+{
+    if (conn->is_handshaking)
         vg_handshake_step(conn);
-    else {
-        if (events & UV_WRITABLE) {
-            conn->is_blocked = false;
-            vg_conn_dirty(conn);
-        }
-        if (events & UV_READABLE || conn->is_reading_blocked)
-            read_some(conn);
-        else if (events & UV_DISCONNECT)
-            on_hang_up(conn);
-    }
-    update_interest(conn);
+    else
+        vg_conn_read_some(conn);
+    if (!conn->is_closing && conn->tls && !conn->is_reading_paused &&
+        vg_tls_session_has_pending(conn->tls))
+        vg_conn_queue(conn);
+    vg_conn_update_interest(conn);
     vg_conn_settle(conn);
 }
 
@@ -321,6 +295,9 @@ static struct vg_conn *new_conn(struct vg_http_server *s)
     vg_outq_init(&conn->out, &s->pool);
     vg_list_init(&conn->dirty);
     vg_list_init(&conn->shaking);
+    vg_list_init(&conn->queued);
+    vg_list_push_back(&s->strangers, &conn->strange);
+    conn->born_ns = vg_conn_now(conn);
     vg_list_push_back(&s->conns, &conn->link);
     s->n_conns++;
     return conn;
@@ -340,8 +317,11 @@ static void take_down(struct vg_conn *conn, int err)
     vg_timer_stop(s->loop, &conn->timer);
     vg_outq_done(&conn->out);
     vg_list_remove(&conn->dirty);
+    vg_list_remove(&conn->queued);
+    vg_list_remove(&conn->strange);
     vg_list_remove(&conn->link);
     s->n_conns--;
+    assert(conn->share.held == 0 && conn->share.charged == 0);
     if (conn->tls)
         vg_net_count(&s->counts.open_tls, UINT64_MAX); /* -1 */
     vg_tls_session_free(conn->tls);
@@ -407,7 +387,7 @@ int vg_conn_open(struct vg_http_server *s, int take_fd, struct vg_tls *tls,
     if (r < 0)
         tear_down(conn, r);
     else
-        update_interest(conn);
+        vg_conn_update_interest(conn);
     return r;
 }
 
@@ -417,10 +397,10 @@ void vg_conn_drain(struct vg_conn *conn)
     if (conn->is_handshaking)
         vg_conn_alarm(conn, vg_conn_now(conn) + DRAIN_MS * VG_NS_PER_MS);
     if (conn->codec && conn->fd >= 0 && !conn->is_closing && !conn->is_finishing)
-        read_some(conn);
+        vg_conn_read_some(conn);
     if (conn->codec && !conn->is_closing && !conn->is_finishing)
         conn->codec->ops->drain(conn->codec);
-    update_interest(conn);
+    vg_conn_update_interest(conn);
     vg_conn_settle(conn);
 }
 
@@ -445,9 +425,9 @@ int vg_conn_new_detached(struct vg_http_server *s, struct vg_conn **ret_conn)
 void vg_conn_feed(struct vg_conn *conn, const char *p, size_t n)
 {
     if (n)
-        deliver(conn, p, n);
+        vg_conn_deliver(conn, p, n);
     else
-        deliver_end(conn);
+        vg_conn_deliver_end(conn);
 }
 
 void vg_conn_turn(struct vg_conn *conn)

@@ -2,6 +2,7 @@
  * long as it lasts, and gives way when there is room for no more. See conn_int.h. */
 #include "conn_int.h"
 
+#include "tls.h"
 #include "tls_int.h"
 
 /* 1 s: what a handshake has before it gives way to a new one, when there is room for no more. Who
@@ -73,6 +74,8 @@ void vg_handshake_step(struct vg_conn *conn)
         vg_handshake_end(conn, true);
         vg_timer_stop(conn->server->loop, &conn->timer);
         conn->peer.identity = vg_tls_session_identity(conn->tls);
+        if (conn->peer.identity && conn->peer.identity->name.n)
+            vg_share_trust(conn);
         r = vg_conn_begin(conn);
     }
     if (r < 0) {

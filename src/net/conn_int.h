@@ -69,6 +69,10 @@ struct vg_conn {
     struct vg_list link;            /* server->conns */
     struct vg_list dirty;           /* server->dirty; unlinked: clean */
     struct vg_list shaking;         /* server->shaking; unlinked: no handshake */
+    struct vg_list strange;         /* server->strangers; unlinked: trusted */
+    struct vg_list queued;          /* server->queued; unlinked: not */
+    struct vg_share share;          /* what its requests hold */
+    uint64_t born_ns;
     struct vg_timer timer;
     struct vg_codec *next_codec; /* of vg_conn_switch, until receive() returns */
     struct vg_slice next_rest;
@@ -134,6 +138,25 @@ VG_CHECK int vg_conn_begin(struct vg_conn *conn);
 void vg_conn_say_bye(struct vg_conn *conn);
 /* Carries out an end that was noted: the connection may be gone afterwards. */
 void vg_conn_settle(struct vg_conn *conn);
+
+/* ---- conn_read.c, and what it needs of conn.c ---- */
+
+/* n bytes that were received go to the codec. */
+void vg_conn_deliver(struct vg_conn *conn, const char *p, size_t n);
+void vg_conn_deliver_end(struct vg_conn *conn);
+/* Read what has come, up to a bound. */
+void vg_conn_read_some(struct vg_conn *conn);
+/* Send until nothing waits, the socket is full or the budget of a turn is spent. */
+void vg_conn_send_all(struct vg_conn *conn);
+/* Tell the poll what this connection waits for. */
+void vg_conn_update_interest(struct vg_conn *conn);
+
+/* ---- conn_queue.c ---- */
+
+/* A stranger's connection can go on: a handshake, or bytes to read. It waits for its turn. */
+void vg_conn_queue(struct vg_conn *conn);
+/* conn.c: its turn has come. The connection may be gone afterwards. */
+void vg_conn_go_on(struct vg_conn *conn);
 
 /* ---- without a socket ---- */
 

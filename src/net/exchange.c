@@ -154,8 +154,15 @@ void *vg_http_user(const struct vg_http_exchange *x)
 
 void vg_http_release_request(struct vg_http_exchange *x)
 {
-    if (x->req)
-        vg_net_request_give(x->conn->server, vg_steal(x->req));
+    if (!x->req)
+        return;
+    vg_share_give(x->conn, x->req->held);
+    vg_net_request_give(x->conn->server, vg_steal(x->req));
+}
+
+void vg_http_trust(struct vg_http_exchange *x)
+{
+    vg_share_trust(x->conn);
 }
 
 size_t vg_http_unsent(const struct vg_http_exchange *x)

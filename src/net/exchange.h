@@ -72,7 +72,7 @@ struct vg_http_exchange {
 /* Begin: x is zeroed but for conn. 0, -ENOMEM. */
 VG_CHECK int vg_exchange_begin(struct vg_http_exchange *x, enum vg_http_carrier carrier);
 /* Pieces of the head, in any sizes. 0; -ENOMEM; VIGIL_E_TOO_LARGE: over head_bytes or head_fields
- * (431); VIGIL_E_BUSY: all requests together are over request_bytes (429). A field is its name
+ * (431); VIGIL_E_BUSY: over a limit of share.h (429). A field is its name
  * pieces, its value pieces, and end_field. */
 VG_CHECK int vg_exchange_add_method(struct vg_http_exchange *x, const char *p, size_t n);
 VG_CHECK int vg_exchange_add_target(struct vg_http_exchange *x, const char *p, size_t n);

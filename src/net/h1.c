@@ -102,7 +102,12 @@ static size_t parse(struct vg_h1 *h, const char *p, size_t n)
 static void keep(struct vg_h1 *h, const char *p, size_t n)
 {
     h->ahead.max = limits_of(h)->read_ahead + VG_NET_READ_MAX;
-    int r = vg_buf_append(&h->ahead, p, n);
+    int r = vg_share_hold(h->codec.conn, n);
+    if (r == 0) {
+        r = vg_buf_append(&h->ahead, p, n);
+        if (r < 0)
+            vg_share_give(h->codec.conn, n);
+    }
     if (r < 0)
         vg_conn_close(h->codec.conn, r);
     else if (h->ahead.n >= limits_of(h)->read_ahead)
@@ -129,6 +134,7 @@ static void receive(struct vg_codec *c, const char *p, size_t n)
 
 static void drop_ahead(struct vg_h1 *h)
 {
+    vg_share_give(h->codec.conn, h->ahead.n);
     vg_buf_done(&h->ahead);
     h->ahead_at = 0;
     vg_conn_pause_reading(h->codec.conn, false);
@@ -206,6 +212,8 @@ static void fill(struct vg_codec *c)
         vg_h1_receive_ws(h, h->ahead.p + h->ahead_at, h->ahead.n - h->ahead_at);
         drop_ahead(h);
     }
+    if (x->has_ended)
+        vg_http_release_request(x);
     if (h->is_ws_over && x->state != VG_X_CLOSED)
         end_ws(h);
     else if (is_exchange_over(h) && x->state != VG_X_CLOSED)
@@ -303,6 +311,7 @@ static void free_h1(struct vg_codec *c)
 {
     struct vg_h1 *h = h1_of(c);
     vg_ws_free(h->ws);
+    vg_share_give(c->conn, h->ahead.n);
     vg_buf_done(&h->ahead);
     vg_free(h);
 }

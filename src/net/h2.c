@@ -69,6 +69,8 @@ static void stream_free(struct vg_h2_stream *s, int err)
     vg_list_remove(&s->turn);
     vg_list_remove(&s->link);
     vg_outq_done(&s->out);
+    if (s->is_charged)
+        vg_share_give(h->codec.conn, VG_SHARE_STREAM);
     vg_free(s);
     if (--h->n_streams == 0) {
         h->idle_since_ns = vg_conn_now(h->codec.conn);
@@ -265,6 +267,10 @@ static void tick(struct vg_codec *c, uint64_t now_ns)
         return;
     }
     vg_conn_alarm(c->conn, due);
+    if (is_due(h, h->flood_ns, VG_H2_FLOOD_NS, now_ns)) {
+        vg_conn_close(c->conn, VIGIL_E_CANCELED);
+        return;
+    }
     vg_h2_recv_tick(h, now_ns);
     vg_h2_answer_tick(h, now_ns);
     if (is_due(h, h->notice_ns, VG_H2_NOTICE_NS, now_ns))

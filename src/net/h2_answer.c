@@ -253,6 +253,8 @@ void vg_h2_tell_progress(struct vg_h2 *h)
         vg_list_push_back(&round, n);
     while ((n = vg_list_pop_front(&round))) {
         struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, turn);
+        if (s->x.has_ended)
+            vg_http_release_request(&s->x); /* the answer is written: nobody reads it any more */
         keep_pace(s);
         size_t moved = vg_h2_moved(s);
         if (moved > 0)

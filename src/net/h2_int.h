@@ -34,6 +34,8 @@
 #define VG_H2_ACKS_MAX 256u
 /* 1 s: how long a client has after the shutdown notice until no new stream is taken. */
 #define VG_H2_NOTICE_NS VG_NS_PER_S
+/* 2 s: how long a client that floods has to read the GOAWAY before it is cut. */
+#define VG_H2_FLOOD_NS (2 * VG_NS_PER_S)
 
 /* Ten thousand watches are ten thousand of these: what can be told from elsewhere is not kept. */
 struct vg_h2_stream {
@@ -58,6 +60,7 @@ struct vg_h2_stream {
     bool wants_body : 1;      /* the handler waits for it */
     bool is_request_done : 1; /* END_STREAM was received */
     bool is_waiting : 1;      /* in h2->waiting */
+    bool is_charged : 1;      /* VG_SHARE_STREAM of its connection's share */
 };
 
 struct vg_h2 {
@@ -77,6 +80,7 @@ struct vg_h2 {
     uint64_t head_since_ns;       /* preface or head incomplete since; 0: none is */
     uint64_t idle_since_ns;       /* no streams since; 0: there are */
     uint64_t notice_ns;           /* shutdown notice sent; 0: not, or the last GOAWAY too */
+    uint64_t flood_ns;            /* ended as a flood; 0: it was not */
     uint64_t calm_ns;             /* tokens were counted up to here */
     uint64_t calm;                /* tokens left, in billionths */
     bool is_draining, is_terminated;

@@ -27,6 +27,8 @@ static void flood(struct vg_h2 *h)
         return;
     vg_net_count(&server->counts.floods, 1);
     vg_debug(server->log, "h2_flood", "peer=%s", h->codec.conn->peer.address);
+    h->flood_ns = vg_conn_now(h->codec.conn);
+    vg_conn_alarm(h->codec.conn, h->flood_ns + VG_H2_FLOOD_NS);
     vg_h2_terminate(h, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
@@ -63,12 +65,29 @@ static struct vg_h2_stream *stream_new(struct vg_h2 *h, int32_t id)
     return s;
 }
 
+/* A stranger has more streams open than its connection or address may have. Its head is read, since
+ * the table of HPACK needs it, but not kept; it is told to try again, and pays for it. */
+static int refuse_stream(struct vg_h2 *h, int32_t id)
+{
+    spend(h);
+    if (nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM) < 0)
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+}
+
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
     struct vg_h2 *h = arg;
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
+    bool is_charged = !h->codec.conn->share.is_trusted;
+    if (is_charged && vg_share_hold(h->codec.conn, VG_SHARE_STREAM) < 0)
+        return refuse_stream(h, frame->hd.stream_id);
     struct vg_h2_stream *s = stream_new(h, frame->hd.stream_id);
+    if (s)
+        s->is_charged = is_charged;
+    else if (is_charged)
+        vg_share_give(h->codec.conn, VG_SHARE_STREAM);
     if (!s || nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, s) < 0)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     h->head_since_ns = vg_conn_now(h->codec.conn);

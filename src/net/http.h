@@ -95,6 +95,10 @@ void *vg_http_user(const struct vg_http_exchange *x);
 /* Forget the head and the body of the request: a watch lives for an hour, its request need not. */
 void vg_http_release_request(struct vg_http_exchange *x);
 
+/* Whoever sent this request has authenticated: from now on its connection may use what is kept from
+ * strangers (share.h), and is not made to wait behind them. */
+void vg_http_trust(struct vg_http_exchange *x);
+
 /* ---- answering ---- */
 
 #define VG_HTTP_STREAMED UINT64_MAX

@@ -183,17 +183,17 @@ void vg_listening_refuse(struct vg_http_server *s, int take_fd)
 }
 
 /* What one address may have of the handshakes: who holds all of its own keeps nobody else out. */
-static uint32_t share_of(const struct vg_http_limits *limits, const struct vg_net_address *address)
+static uint32_t handshake_share(const struct vg_http_limits *limits)
 {
     if (limits->handshakes_per_address)
         return limits->handshakes_per_address;
-    return address->is_loopback ? limits->handshakes : VG_MAX(limits->handshakes / 4, 1u);
+    return VG_MAX(limits->handshakes / 4, 1u);
 }
 
 static bool has_room_for_handshake(struct vg_http_server *s, const struct vg_net_address *address)
 {
     uint32_t own = address ? atomic_load_explicit(&address->handshakes, memory_order_relaxed) : 0;
-    if (address && own >= share_of(s->limits, address))
+    if (address && own >= handshake_share(s->limits))
         return vg_conn_cut_handshake(s, address); /* which makes room for this one */
     return atomic_load_explicit(&s->shared->handshakes, memory_order_relaxed) <
                s->limits->handshakes ||
@@ -300,12 +300,25 @@ static bool hand_over(struct listening *l, int fd, struct vg_net_address *addres
     return is_other;
 }
 
+/* When there is room for no more, a stranger gives way: one of the same address if it is that
+ * address that has too many. */
+static int admit(struct vg_http_server *s, const struct sockaddr *from,
+                 struct vg_net_address **ret_address)
+{
+    int r = vg_net_admit(s->shared, from, ret_address);
+    if (r == VIGIL_E_BUSY && vg_conn_cut_stranger(s, *ret_address)) {
+        *ret_address = NULL;
+        r = vg_net_admit(s->shared, from, ret_address);
+    }
+    return r;
+}
+
 static void welcome(struct listening *l, int fd, const struct sockaddr *from)
 {
     struct vg_http_server *s = l->server;
     struct vg_net_address *address = NULL;
     vg_net_count(&s->counts.accepted, 1);
-    if (vg_net_admit(s->shared, from, &address) < 0) {
+    if (admit(s, from, &address) < 0) {
         vg_listening_refuse(s, fd);
         return;
     }
@@ -333,8 +346,11 @@ static bool accept_one(struct listening *l)
     }
     if (errno == ECONNABORTED || errno == EINTR) /* that one has gone again */
         return true;
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-        pause_accepting(l, -errno);
+    int err = errno;
+    if (err == EMFILE && vg_conn_cut_stranger(l->server, NULL))
+        return true;
+    if (err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM)
+        pause_accepting(l, -err);
     return false;
 }
 

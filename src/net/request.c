@@ -44,27 +44,28 @@ static void clear_buf(struct vg_buf *b, size_t kept)
     vg_buf_clear(b);
 }
 
-/* ---- what all requests may hold ---- */
+/* ---- what a request holds ---- */
 
-/* n bytes more will be held. VIGIL_E_BUSY: all requests together hold too much. */
-static int hold(struct vg_http_shared *s, struct vg_net_request *r, size_t n)
+/* 512 bytes: a request counts in such steps for its connection. */
+#define HOLD_STEP 512u
+
+/* n bytes more will be held. VIGIL_E_BUSY: over a limit of share.h. */
+static int hold(struct vg_http_exchange *x, size_t n)
 {
-    size_t need = VG_ALIGN_UP(r->text.n + r->body.n + n, (size_t)VG_NET_HOLD);
+    struct vg_net_request *r = x->req;
+    size_t now = r->text.n + r->body.n + r->n_fields * sizeof *r->fields;
+    size_t need = VG_ALIGN_UP(now + n, (size_t)HOLD_STEP);
     if (VG_LIKELY(need <= r->held))
         return 0;
-    size_t more = need - r->held;
-    uint64_t was = atomic_fetch_add_explicit(&s->request_bytes, more, memory_order_relaxed);
-    if (was + more > s->limits.request_bytes) {
-        atomic_fetch_sub_explicit(&s->request_bytes, more, memory_order_relaxed);
-        return VIGIL_E_BUSY;
-    }
-    r->held = need;
-    return 0;
+    int err = vg_share_hold(x->conn, need - r->held);
+    if (err == 0)
+        r->held = need;
+    return err;
 }
 
 static int add_to(struct vg_http_exchange *x, struct vg_buf *b, const char *p, size_t n)
 {
-    int r = hold(x->conn->server->shared, x->req, n);
+    int r = hold(x, n);
     return r < 0 ? r : vg_buf_append(b, p, n);
 }
 
@@ -79,8 +80,6 @@ void vg_net_request_give(struct vg_http_server *s, struct vg_net_request *r)
 {
     if (!r)
         return;
-    if (r->held)
-        atomic_fetch_sub_explicit(&s->shared->request_bytes, r->held, memory_order_relaxed);
     if (s->is_closing || s->n_free_requests >= KEPT_REQUESTS || r->cap_fields > KEPT_FIELDS) {
         free_request(r);
         return;

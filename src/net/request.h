@@ -24,7 +24,7 @@ struct vg_net_request {
     struct vg_net_span method, target, authority;
     size_t fields_at; /* where the first name begins */
     size_t name_at, value_at;
-    size_t held; /* counted in shared->request_bytes */
+    size_t held; /* counted in its connection's share (share.h) */
     bool in_field, in_value;
 };
 

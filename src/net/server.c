@@ -155,7 +155,7 @@ static int admit_address(struct vg_http_shared *s, const struct sockaddr *from,
     if (r == 0)
         a->n++;
     vg_mutex_unlock(&s->mu);
-    if (r == 0)
+    if (r == 0 || r == VIGIL_E_BUSY)
         *ret_address = a;
     return r;
 }
@@ -169,8 +169,7 @@ int vg_net_admit(struct vg_http_shared *s, const struct sockaddr *from,
         r = admit_address(s, from, &a);
     if (r < 0)
         atomic_fetch_sub_explicit(&s->open, 1, memory_order_relaxed);
-    else
-        *ret_address = a;
+    *ret_address = a;
     return r;
 }
 
@@ -261,11 +260,14 @@ int vg_http_server_new(struct vg_http_shared *shared, struct vg_loop *loop,
     vg_list_init(&s->conns);
     vg_list_init(&s->dirty);
     vg_list_init(&s->shaking);
+    vg_list_init(&s->strangers);
+    vg_list_init(&s->queued);
     vg_list_init(&s->listening);
     vg_list_init(&s->arriving);
     uv_prepare_init(vg_loop_uv(loop), &s->turn_end); /* these two cannot fail */
     uv_prepare_start(&s->turn_end, on_turn_end);
     s->n_handles = 1;
+    vg_conn_queue_open(s);
     vg_mutex_lock(&shared->mu);
     vg_list_push_back(&shared->servers, &s->link);
     vg_mutex_unlock(&shared->mu);
@@ -293,6 +295,7 @@ void vg_http_server_free(struct vg_http_server *s)
     s->n_handles += s->is_called;
     vg_mutex_unlock(&s->shared->mu);
     vg_listening_drop_arrivals(s);
+    vg_conn_queue_close(s);
     uv_close((uv_handle_t *)&s->turn_end, on_turn_end_closed);
 }
 

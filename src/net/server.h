@@ -24,7 +24,7 @@ struct vg_http_limits {
     uint32_t connections_per_address; /* (50000 on loopback addresses, else 5000) */
     uint64_t request_bytes;           /* heads and bodies under way, in all (256 MiB) */
     uint32_t handshakes;              /* TLS handshakes under way, in all (1000) */
-    uint32_t handshakes_per_address;  /* (all on loopback addresses, else a quarter of them) */
+    uint32_t handshakes_per_address;  /* (a quarter of them) */
     uint32_t streams;                 /* of one HTTP/2 connection, at a time (1000) */
     uint32_t resets_per_second; /* by the client of one HTTP/2 connection (200), also settings,
                                  * pings and empty frames: more means GOAWAY */

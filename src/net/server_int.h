@@ -10,14 +10,12 @@
 #include "base/map.h"
 #include "outq.h"
 #include "server.h"
+#include "share.h"
 
 /* 64 KiB: what one read takes at most; one buffer per loop, none per connection. */
 #define VG_NET_READ_MAX (64u * 1024u)
 /* 16 KiB: the largest TLS record; slices are gathered here and encrypted as one. */
 #define VG_NET_RECORD_MAX (16u * 1024u)
-
-/* 4 KiB: what a request holds counts in such steps, so that a small one counts once. */
-#define VG_NET_HOLD 4096u
 
 /* Written by one loop, read by any: plain adds that readers may see late. */
 struct vg_net_counts {
@@ -46,6 +44,8 @@ struct vg_http_server {
     struct vg_list conns;     /* all */
     struct vg_list dirty;     /* have something to do at the end of the turn */
     struct vg_list shaking;   /* TLS handshakes under way, oldest first */
+    struct vg_list strangers; /* connections on which nobody has authenticated, oldest first */
+    struct vg_list queued;    /* of them, those that can go on: conn_queue.c */
     struct vg_list listening; /* struct listening of listener.c */
     /* Connections that other loops accepted for this one; see listener.c. */
     struct vg_list arriving VG_GUARDED_BY(shared->mu);
@@ -57,6 +57,8 @@ struct vg_http_server {
     size_t n_exchanges; /* on_head came, on_closed did not */
     size_t n_handles;   /* uv handles that are not closed */
     uv_prepare_t turn_end;
+    uv_check_t queue_check; /* conn_queue.c */
+    uv_idle_t queue_idle;
     bool is_draining, is_closing;
     void (*drained)(void *arg);
     void *drained_arg;
@@ -71,6 +73,7 @@ struct vg_net_address {
     struct vg_slice key; /* the bytes that count as one address */
     uint32_t n;
     _Atomic uint32_t handshakes; /* of them, under way */
+    struct vg_share_sum share;   /* what their requests hold */
     bool is_loopback;
     char bytes[16];
 };
@@ -80,8 +83,8 @@ struct vg_http_shared {
     const struct vg_http_handler *handler;
     const struct vg_log *log;
     _Atomic uint32_t open, handshakes;
-    _Atomic uint64_t request_bytes; /* held by requests, in steps of VG_NET_HOLD */
-    struct vg_mutex mu;             /* rank NET */
+    struct vg_share_sum share; /* what all requests hold */
+    struct vg_mutex mu;        /* rank NET */
     struct vg_map addresses VG_GUARDED_BY(mu);
     struct vg_list servers VG_GUARDED_BY(mu);
     struct vg_http_stats past VG_GUARDED_BY(mu); /* of servers that are closed */
@@ -90,7 +93,8 @@ struct vg_http_shared {
 /* "Sun, 06 Nov 1994 08:49:37 GMT" by the loop's wall clock; valid until the next call. */
 struct vg_slice vg_net_date(struct vg_http_server *s);
 
-/* A connection over the limits is not admitted: 0, VIGIL_E_BUSY, -ENOMEM. */
+/* A connection over the limits is not admitted: 0; VIGIL_E_BUSY, and *ret_address is that address
+ * if it is the one that has too many, to be compared and not looked into; -ENOMEM. */
 struct sockaddr;
 VG_CHECK int vg_net_admit(struct vg_http_shared *s, const struct sockaddr *from,
                           struct vg_net_address **ret_address);
@@ -108,6 +112,12 @@ VG_CHECK int vg_conn_open(struct vg_http_server *s, int take_fd, struct vg_tls *
 bool vg_conn_cut_handshake(struct vg_http_server *s, const struct vg_net_address *address);
 /* Flush every connection that has something to do. */
 void vg_conn_flush_dirty(struct vg_http_server *s);
+/* conn_queue.c: the handles of the queue. Closing them ends by vg_net_handle_closed. */
+void vg_conn_queue_open(struct vg_http_server *s);
+void vg_conn_queue_close(struct vg_http_server *s);
+/* Cut the oldest connection of this loop on which nobody has authenticated (of an address; NULL: of
+ * any), if it has had its second: false, there is none. */
+bool vg_conn_cut_stranger(struct vg_http_server *s, const struct vg_net_address *address);
 /* Cut every connection. */
 void vg_conn_close_all(struct vg_http_server *s, int err);
 /* A handle of the server has been closed; the last one frees a server that is closing. */

@@ -18,6 +18,8 @@ const char *vg_tls_session_why(const struct vg_tls_session *s); /* it failed; fo
 bool vg_tls_session_has_refused(const struct vg_tls_session *s);
 /* After the handshake. */
 bool vg_tls_session_is_h2(const struct vg_tls_session *s);
+/* Bytes that it has taken from the socket and decrypted wait to be read. */
+bool vg_tls_session_has_pending(const struct vg_tls_session *s);
 const struct vg_tls_identity *vg_tls_session_identity(const struct vg_tls_session *s);
 /* The kernel encrypts what is sent: write plain bytes to the socket. */
 bool vg_tls_session_is_kernel(const struct vg_tls_session *s);

@@ -109,6 +109,11 @@ bool vg_tls_session_is_h2(const struct vg_tls_session *s)
     return s->is_h2;
 }
 
+bool vg_tls_session_has_pending(const struct vg_tls_session *s)
+{
+    return SSL_pending(s->ssl) > 0;
+}
+
 bool vg_tls_session_is_kernel(const struct vg_tls_session *s)
 {
     return s->is_kernel;

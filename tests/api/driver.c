@@ -165,8 +165,8 @@ static void on_closed(struct vg_http_exchange *x, int err, void *arg)
 
 static void on_head(struct vg_http_exchange *x, void *arg)
 {
-    (void)x;
     (void)arg;
+    vg_http_trust(x);
 }
 
 /* ---- calls on a loop ---- */

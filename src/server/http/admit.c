@@ -156,6 +156,8 @@ static bool authenticate(struct vg_request *q)
     vg_request_count_authentication(q->l->gate->metrics, r == 0);
     if (r == 0) {
         q->call.user = &user->api;
+        if (!vg_slice_eq(user->api.name, VG_SLICE_LIT(VG_USER_ANONYMOUS)))
+            vg_http_trust(q->call.x);
         return true;
     }
     if (r == -ENOMEM)

@@ -263,15 +263,16 @@ static void log_request(struct vg_request *q, int code, uint64_t now)
 {
     struct vg_gate *g = q->l->gate;
     double ms = ms_between(q->call.started_ns, now);
-    bool is_slow = !q->is_watch && ms > (double)g->opts.slow_ms;
+    const struct vg_request_text *text = vg_request_text(q);
+    uint64_t complete_ns = text ? text->complete_ns : 0;
+    /* A refused request ends when its client has sent its body or left: that time is not ours. */
+    bool is_slow = !q->is_watch && complete_ns && ms > (double)g->opts.slow_ms;
     enum vg_log_level level = is_slow || (code >= 500 && code != 504) ? VG_LOG_INFO : VG_LOG_DEBUG;
     if (!vg_log_is_on(g->log, level))
         return;
     const struct vg_kind *kind = q->key.kind;
     struct vg_slice verb = vg_slice_str(vg_request_verb(&q->key));
-    const struct vg_request_text *text = vg_request_text(q);
     struct vg_slice what = text ? text->raw : vg_slice_str(kind ? kind->resource : "");
-    uint64_t complete_ns = text ? text->complete_ns : 0;
     uint64_t first_byte_ns = text ? text->first_byte_ns : 0;
     char id[VG_AUDIT_ID_SIZE];
     struct vg_slice user = q->call.user ? q->call.user->name : VG_SLICE_LIT("");
