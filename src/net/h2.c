@@ -167,6 +167,7 @@ static void bow_out(struct vg_h2 *h)
     give_up(h, &h->in_line);
     give_up(h, &h->receiving);
     give_up(h, &h->waiting);
+    give_up(h, &h->draining);
     give_up(h, &h->quiet);
     settle(h);
     vg_conn_finish(h->codec.conn);
@@ -290,7 +291,7 @@ static bool is_idle(const struct vg_codec *c)
 static void closed(struct vg_codec *c, int err)
 {
     struct vg_h2 *h = of(c);
-    struct vg_list *lists[] = {&h->quiet, &h->receiving, &h->in_line, &h->waiting};
+    struct vg_list *lists[] = {&h->quiet, &h->receiving, &h->in_line, &h->waiting, &h->draining};
     for (size_t i = 0; i < VG_ARRAY_LEN(lists); i++)
         while (!vg_list_is_empty(lists[i])) {
             struct vg_h2_stream *s = VG_CONTAINER_OF(lists[i]->next, struct vg_h2_stream, link);
@@ -374,8 +375,8 @@ int vg_h2_new(struct vg_conn *conn, struct vg_codec **ret_codec)
     if (!h)
         return -ENOMEM;
     h->codec = (struct vg_codec){&ops, conn};
-    struct vg_list *lists[] = {&h->quiet,     &h->touched, &h->ended,
-                               &h->receiving, &h->in_line, &h->waiting};
+    struct vg_list *lists[] = {&h->quiet,   &h->touched, &h->ended,   &h->receiving,
+                               &h->in_line, &h->waiting, &h->draining};
     for (size_t i = 0; i < VG_ARRAY_LEN(lists); i++)
         vg_list_init(lists[i]);
     h->head_since_ns = h->idle_since_ns = h->calm_ns = vg_conn_now(conn);

@@ -192,8 +192,7 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
     if (!s)
         return 0;
     s->has_sent_head = true;
-    if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM && !s->is_request_done &&
-        nghttp2_submit_rst_stream(session, 0, s->id, NGHTTP2_NO_ERROR) < 0)
+    if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM && !s->is_request_done && vg_h2_drain_body(s) < 0)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     return 0;
 }

@@ -4,15 +4,14 @@
  *   h2_answer.c  what we send: heads, DATA frames, ends
  *
  * nghttp2 keeps the protocol; it is fed and asked for frames, and does no I/O. Invariants:
- *   S1 a stream is in one of h2's lists (quiet, receiving, in_line, waiting) from its first HEADERS
- *      until on_closed; nghttp2 knows it by its user data unless is_gone (reset, closed or given
- *      up), and then never sees it again.
- *   S2 handlers are called when nghttp2 runs (on_head, on_request) or after it ran (on_progress,
- *      on_drained, on_closed), but nghttp2 is never entered twice: what they call only submits.
- *   S3 bytes wait with their stream until the windows and the connection have room; a stream whose
- *      window is shut costs the others nothing.
- *   S4 nghttp2 has a DATA item of a stream only while the stream has something to send: an idle
- *      watch costs no item. */
+ *   S1 a stream is in one of h2's lists (quiet, receiving, in_line, waiting, draining) from its
+ * first HEADERS until on_closed; nghttp2 knows it by its user data unless is_gone (reset, closed or
+ * given up), and then never sees it again. S2 handlers are called when nghttp2 runs (on_head,
+ * on_request) or after it ran (on_progress, on_drained, on_closed), but nghttp2 is never entered
+ * twice: what they call only submits. S3 bytes wait with their stream until the windows and the
+ * connection have room; a stream whose window is shut costs the others nothing. S4 nghttp2 has a
+ * DATA item of a stream only while the stream has something to send: an idle watch costs no item.
+ */
 #ifndef VG_NET_H2_INT_H
 #define VG_NET_H2_INT_H
 
@@ -36,6 +35,10 @@
 #define VG_H2_NOTICE_NS VG_NS_PER_S
 /* 2 s: how long a client that floods has to read the GOAWAY before it is cut. */
 #define VG_H2_FLOOD_NS (2 * VG_NS_PER_S)
+/* 2 s: how long the rest of a body is waited for that was answered before it was whole. Clients
+ * take a reset that comes while they still send for an error of the transport, and do not see the
+ * answer. */
+#define VG_H2_DRAIN_NS (2 * VG_NS_PER_S)
 
 /* Ten thousand watches are ten thousand of these: what can be told from elsewhere is not kept. */
 struct vg_h2_stream {
@@ -61,17 +64,20 @@ struct vg_h2_stream {
     bool is_request_done : 1; /* END_STREAM was received */
     bool is_waiting : 1;      /* in h2->waiting */
     bool is_charged : 1;      /* VG_SHARE_STREAM of its connection's share */
+    bool is_draining : 1;     /* in h2->draining */
+    bool is_drainable : 1;    /* its body fits into the small window, or has said no length */
 };
 
 struct vg_h2 {
     struct vg_codec codec; /* first */
     nghttp2_session *session;
-    struct vg_list quiet;     /* streams that are in none of the three lists below */
+    struct vg_list quiet;     /* streams that are in none of the other lists of S1 */
     struct vg_list touched;   /* were written to, or moved bytes, since the handlers were told */
     struct vg_list ended;     /* on_closed comes when the output has left up to their position */
     struct vg_list receiving; /* bodies, the one that was quiet for the longest first */
     struct vg_list in_line;   /* bodies that wait for a grant: ours to wait for, not theirs */
     struct vg_list waiting;   /* bytes wait for a window or for the connection */
+    struct vg_list draining;  /* answered; what is left of a small body is read and dropped */
     size_t n_streams, n_granted;
     struct vg_h2_stream *sending; /* from read callback to send callback */
     uint64_t n_sent;              /* bytes that left the connection */
@@ -134,6 +140,9 @@ void vg_h2_last_goaway(struct vg_h2 *h);
 void vg_h2_recv_callbacks(nghttp2_session_callbacks *cb);
 /* It takes no more body: out of the lists, and the next in line has its turn. */
 void vg_h2_body_done(struct vg_h2_stream *s);
+/* The answer has been sent and the body has not come: wait for it if it is small, or reset. 0,
+ * -ENOMEM. */
+VG_CHECK int vg_h2_drain_body(struct vg_h2_stream *s);
 /* Bodies and heads that are too slow. */
 void vg_h2_recv_tick(struct vg_h2 *h, uint64_t now_ns);
 

@@ -142,6 +142,7 @@ static void grant(struct vg_h2_stream *s)
     struct vg_h2 *h = vg_h2_of(s);
     size_t window = vg_h2_limits(h)->body_bytes;
     s->is_granted = true;
+    s->is_drainable = false;
     s->is_in_line = false;
     h->n_granted++;
     vg_h2_stream_to(s, &h->receiving);
@@ -191,6 +192,25 @@ static void refuse(struct vg_h2_stream *s, int status, const char *why)
     vg_exchange_refuse(&s->x, status, why);
 }
 
+static int end_early(struct vg_h2_stream *s)
+{
+    struct vg_h2 *h = vg_h2_of(s);
+    if (s->is_draining)
+        vg_h2_stream_to(s, &h->quiet);
+    s->is_draining = false;
+    int r = nghttp2_submit_rst_stream(h->session, 0, s->id, NGHTTP2_NO_ERROR);
+    vg_h2_speak(h);
+    return r < 0 ? -ENOMEM : 0;
+}
+
+/* More of its body may come. */
+static bool has_window(const struct vg_h2_stream *s)
+{
+    const struct vg_h2 *h = vg_h2_of(s);
+    return nghttp2_session_get_stream_effective_recv_data_length(h->session, s->id) <
+           nghttp2_session_get_stream_effective_local_window_size(h->session, s->id);
+}
+
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *p, size_t n,
                    void *arg)
 {
@@ -199,6 +219,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     (void)flags;
     if (nghttp2_session_consume_connection(session, n) < 0)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
+    if (s && s->is_draining && !has_window(s))
+        return end_early(s) < 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
     if (!s || !s->wants_body)
         return 0; /* answered already: the window stays shut */
     int r = vg_exchange_body(&s->x, (const char *)p, n);
@@ -220,6 +242,19 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     vg_h2_stream_to(s, &h->receiving);
     if (!s->is_granted && !s->is_short && vg_exchange_body_size(&s->x) >= VG_H2_BODY_WINDOW / 2)
         want_grant(s); /* half of the small window is used up: more may come */
+    return 0;
+}
+
+int vg_h2_drain_body(struct vg_h2_stream *s)
+{
+    struct vg_h2 *h = vg_h2_of(s);
+    if (!s->is_drainable || !has_window(s))
+        return end_early(s);
+    s->is_waiting = false;
+    s->is_draining = true;
+    s->at = (int64_t)vg_conn_now(h->codec.conn);
+    vg_h2_stream_to(s, &h->draining);
+    vg_conn_alarm(h->codec.conn, (uint64_t)s->at + VG_H2_DRAIN_NS);
     return 0;
 }
 
@@ -285,6 +320,7 @@ static int expect_body(struct vg_h2 *h, struct vg_h2_stream *s)
 static int serve(struct vg_h2 *h, struct vg_h2_stream *s, bool is_whole)
 {
     s->is_request_done = is_whole;
+    s->is_drainable = true;
     if (s->is_too_large) {
         vg_exchange_refuse(&s->x, 431, "the head is too large");
         return 0;
@@ -293,6 +329,9 @@ static int serve(struct vg_h2 *h, struct vg_h2_stream *s, bool is_whole)
         vg_exchange_refuse(&s->x, 429, too_much);
         return 0;
     }
+    vg_exchange_seal(&s->x);
+    uint64_t length = body_length(s);
+    s->is_drainable = length <= VG_H2_BODY_WINDOW || length == UINT64_MAX;
     if (s->is_connect) {
         vg_exchange_refuse(&s->x, 405, "CONNECT is not served here");
         return 0;
@@ -404,6 +443,21 @@ void vg_h2_recv_callbacks(nghttp2_session_callbacks *cb)
 
 /* ---- timers ---- */
 
+/* Those that have waited for the longest are in front. */
+static void drain_tick(struct vg_h2 *h, uint64_t now_ns)
+{
+    VG_LIST_FOREACH_SAFE (n, &h->draining) {
+        struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, link);
+        uint64_t due = (uint64_t)s->at + VG_H2_DRAIN_NS;
+        if (due > now_ns) {
+            vg_conn_alarm(h->codec.conn, due);
+            return;
+        }
+        if (end_early(s) < 0)
+            vg_conn_close(h->codec.conn, -ENOMEM);
+    }
+}
+
 void vg_h2_recv_tick(struct vg_h2 *h, uint64_t now_ns)
 {
     struct vg_conn *conn = h->codec.conn;
@@ -415,11 +469,13 @@ void vg_h2_recv_tick(struct vg_h2 *h, uint64_t now_ns)
         return;
     }
     vg_conn_alarm(conn, due);
+    drain_tick(h, now_ns);
     VG_LIST_FOREACH_SAFE (n, &h->receiving) {
         struct vg_h2_stream *s = VG_CONTAINER_OF(n, struct vg_h2_stream, link);
         due = body_due(s, limits);
         if (due <= now_ns) {
             vg_net_count(&conn->server->counts.timeouts, 1);
+            s->is_drainable = false; /* it has been waited for */
             refuse(s, 408, "the body did not arrive in time");
         } else {
             vg_conn_alarm(conn, due);

@@ -114,6 +114,37 @@ static void an_early_answer_makes_the_rest_of_the_body_pointless(void **state)
     assert_int_equal(w.seen[0].n_body, 0);
 }
 
+/* A client that still sends when the answer comes may take a reset for a failure: a body that fits
+ * into the window is read to its end, and only who does not end it is reset. */
+static void a_small_body_is_read_before_an_early_answer_ends(void **state)
+{
+    (void)state;
+    static const char *const announced[] = {"content-length", "20000", NULL};
+    struct vg_h2c_stream *s =
+        vg_h2c_request(&c, "POST", "/early", vg_world_block, 10000, announced);
+    struct vg_h2c_stream *slow =
+        vg_h2c_request(&c, "POST", "/early", vg_world_block, 10, announced);
+    s->is_endless = slow->is_endless = true;
+    VG_WORLD_UNTIL(&w, &c, s->has_end && slow->has_end);
+    vg_world_turns(&w, &c, 10);
+    assert_int_equal(s->status, 401);
+    assert_false(s->is_closed);
+    assert_int_equal(w.seen[0].n_closed, 0);
+    char rest[10009];
+    VG_AUTO(buf) b = {0};
+    memset(rest, 'x', sizeof rest);
+    vg_h2c_frame(&b, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, (uint32_t)s->id, rest, 10000);
+    vg_h2c_raw(&c, b.p, b.n);
+    VG_WORLD_UNTIL(&w, &c, w.seen[0].n_closed == 1);
+    assert_int_equal(w.seen[0].closed_err, 0);
+    assert_int_equal(w.seen[1].n_closed, 0);
+    vg_world_advance(&w, &c, 2001);
+    VG_WORLD_UNTIL(&w, &c, slow->is_closed);
+    assert_int_equal(slow->error, NGHTTP2_NO_ERROR);
+    VG_WORLD_UNTIL(&w, &c, w.seen[1].n_closed == 1);
+    assert_int_equal(w.seen[1].closed_err, 0);
+}
+
 static void head_has_no_body(void **state)
 {
     (void)state;
@@ -413,6 +444,7 @@ int main(void)
         T(bodies_are_collected),
         T(many_large_bodies_take_turns),
         T(an_early_answer_makes_the_rest_of_the_body_pointless),
+        T(a_small_body_is_read_before_an_early_answer_ends),
         T(head_has_no_body),
         T(expect_is_answered_with_100),
         T(trailers_are_ignored),
