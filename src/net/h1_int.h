@@ -29,6 +29,13 @@ struct vg_h1_lines {
     bool has_line; /* there was one that was not empty */
 };
 
+/* Where the look at a chunked body stands, between two pieces. */
+struct vg_h1_chunks {
+    uint64_t left; /* of the chunk's size while it is read, then of its bytes */
+    uint8_t state; /* of h1_chunks.c */
+    uint8_t n_digits;
+};
+
 struct vg_h1 {
     struct vg_codec codec;
     struct vg_http_exchange x;
@@ -42,6 +49,7 @@ struct vg_h1 {
     int refuse_status; /* set by a callback that stops the parser */
     uint32_t held;     /* by the socket after the last send or look, while the answer waits */
     struct vg_h1_lines lines;
+    struct vg_h1_chunks chunks;
     uint8_t state;      /* enum vg_h1_state */
     uint8_t preface;    /* how much of HTTP/2's came; NOT_H2: it is not one */
     bool is_keep_alive; /* after this answer */
@@ -57,6 +65,11 @@ struct vg_h1 {
  * VIGIL_E_INVALID. */
 VG_CHECK int vg_h1_lines_check(struct vg_h1_lines *l, const char *p, size_t n, size_t *ret_n,
                                bool *ret_is_whole);
+
+/* h1_chunks.c: look at n bytes of a chunked body. The first *ret_pass of them are for the parser,
+ * the *ret_skip bytes after those belong to an extension; more may follow. VIGIL_E_INVALID. */
+VG_CHECK int vg_h1_chunks_next(struct vg_h1_chunks *c, const char *p, size_t n, size_t *ret_pass,
+                               size_t *ret_skip);
 
 /* h1_parse.c: begin a request; give bytes of its head or body to llhttp. */
 VG_CHECK int vg_h1_begin(struct vg_h1 *h);

@@ -174,6 +174,7 @@ int vg_h1_begin(struct vg_h1 *h)
         return r;
     llhttp_init(&h->parser, HTTP_REQUEST, &settings);
     h->lines = (struct vg_h1_lines){0};
+    h->chunks = (struct vg_h1_chunks){0};
     h->arrived = 0;
     h->refuse_status = 0;
     h->is_keep_alive = h->is_chunked = h->has_length = h->has_host = false;
@@ -217,6 +218,24 @@ static size_t parse_head(struct vg_h1 *h, const char *p, size_t n)
     return VG_MIN(taken, used);
 }
 
+/* Extensions of chunks do not reach the parser. */
+static size_t execute_chunks(struct vg_h1 *h, const char *p, size_t n)
+{
+    size_t at = 0;
+    while (at < n && h->state == VG_H1_BODY && !h->refuse_status) {
+        size_t pass = 0, skip = 0;
+        if (vg_h1_chunks_next(&h->chunks, p + at, n - at, &pass, &skip) < 0) {
+            vg_h1_refuse_with(h, 400, "Malformed chunk");
+            return n;
+        }
+        size_t used = pass ? execute(h, p + at, pass) : 0;
+        at += used < pass ? used : pass + skip;
+        if (used < pass)
+            break;
+    }
+    return at;
+}
+
 static size_t parse_body(struct vg_h1 *h, const char *p, size_t n)
 {
     uint64_t body_max = h->codec.conn->server->limits->body_bytes;
@@ -227,7 +246,7 @@ static size_t parse_body(struct vg_h1 *h, const char *p, size_t n)
         return n;
     }
     vg_pace_moved(&h->x.pace, n, vg_conn_now(h->codec.conn));
-    return execute(h, p, n);
+    return h->is_body_chunked ? execute_chunks(h, p, n) : execute(h, p, n);
 }
 
 size_t vg_h1_parse(struct vg_h1 *h, const char *p, size_t n)

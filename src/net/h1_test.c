@@ -229,6 +229,46 @@ static void malformed_requests_are_refused(void **state)
     }
 }
 
+/* RFC 9112, 7.1.1: extensions that are not known are ignored. None is known. */
+static void chunk_extensions_are_ignored(void **state)
+{
+    struct h1_test *t = *state;
+    static const char *const lines[] = {"5;a",       "5;a=b",  "5;a=\"b c\"", "5;a=\"b;c\\\"d\";e",
+                                        "5 ; a = b", "5;a;b=c"};
+    for (size_t i = 0; i < VG_ARRAY_LEN(lines); i++) {
+        h1_feed(t, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        h1_feed(t, lines[i]);
+        h1_feed(t, "\r\nhello\r\n0;last=\"x\"\r\n\r\n");
+        if (!strstr(t->got, "\r\n\r\nhello"))
+            fail_msg("%s: %s", lines[i], t->got);
+        t->n_got = 0;
+        t->net.log[0] = 0;
+    }
+}
+
+/* Whatever makes two servers disagree about the end of a chunk. */
+static void malformed_extensions_are_refused(void **state)
+{
+    struct h1_test *t = *state;
+    static const char *const lines[] = {"5;a\n",       "5 \r\n", "5;a\rb\r\n",
+                                        "5;a\x01\r\n", ";a\r\n", " 5;a\r\n",
+                                        "5 a\r\n",     "5\n",    "1000000000000000;a\r\n"};
+    for (size_t i = 0; i < VG_ARRAY_LEN(lines); i++) {
+        struct vg_conn *conn;
+        assert_int_equal(vg_conn_new_detached(t->net.server, &conn), 0);
+        assert_int_equal(vg_h1_new(conn, &conn->codec), 0);
+        const char head[] = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+        vg_conn_feed(conn, head, sizeof head - 1);
+        for (const char *p = lines[i]; *p && !conn->is_finishing; p++)
+            vg_conn_feed(conn, p, 1);
+        vg_conn_turn(conn);
+        if (!strstr(t->net.log, "refuse(400)"))
+            fail_msg("%zu: %s", i, t->net.log);
+        vg_conn_free_detached(conn, VIGIL_E_CANCELED);
+        t->net.log[0] = 0;
+    }
+}
+
 static void a_malformed_chunk_is_refused_after_on_head(void **state)
 {
     struct h1_test *t = *state;
@@ -379,6 +419,8 @@ int main(void)
         T(a_half_closed_client_gets_all_its_answers),
         T(a_watch_ends_when_its_client_does),
         cmocka_unit_test(malformed_requests_are_refused),
+        T(chunk_extensions_are_ignored),
+        T(malformed_extensions_are_refused),
         T(a_malformed_chunk_is_refused_after_on_head),
         T(a_short_answer_is_cut),
         T(an_aborted_answer_closes_the_connection),

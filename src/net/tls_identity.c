@@ -86,11 +86,9 @@ int vg_tls_identity_new(const X509 *cert, struct vg_tls_identity **ret)
         .groups = groups, .n_groups = f.n_groups, .not_after_s = not_after(cert)};
     f = (struct filling){.id = id, .groups = groups, .text = (char *)(groups + f.n_groups)};
     r = walk(cert, add, &f);
-    if (r < 0 || id->name.n == 0) { /* without a name it is nobody's */
+    if (r < 0)
         vg_free(id);
-        id = NULL;
-    }
-    if (r == 0)
-        *ret = id;
+    else
+        *ret = id; /* without a CN its name is empty: it is a certificate, but nobody's */
     return r;
 }

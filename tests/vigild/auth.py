@@ -62,8 +62,11 @@ def test_tokens_of_the_file_and_no_others(case):
     forbidden(status("Bearer weak"),
               'namespaces is forbidden: User "alice" cannot list resource "namespaces" in API '
               'group "" at the cluster scope', {"kind": "namespaces"})
-    equal(status("Basic Z29vZA==").status, 403, "no bearer: anonymous")
-    equal(status("Bearer ").status, 403, "an empty token is none")
+    # Who shows credentials that are not understood is not taken for nobody.
+    for malformed in ("Basic Z29vZA==", "Bearer", "Bearer ", "good", "Bearergood", "Digest username=x"):
+        for path in ("/api/v1/namespaces", "/livez"):
+            equal(status(malformed, path).status, 401, malformed)
+    equal(status("").status, 403, "an empty field is none")
 
     # SIGHUP reads the file again; a malformed one leaves the old tokens in force.
     case.write("tokens", "fresh,root,u1,system:masters\n")
@@ -99,6 +102,33 @@ def test_client_certificates(case):
         except (ssl.SSLError, ConnectionError, http.client.RemoteDisconnected):
             pass
     equal(v.ask("/livez").status, 200)
+    # Without a CN it is nobody's, and not anonymous either; a token beside it counts.
+    nameless = v.context(*make_certificate(case.dir, "nameless", "/O=system:masters", ca))
+    equal(v.ask("/livez", context=nameless).status, 401, "without a CN")
+    equal(v.ask("/api/v1/namespaces", context=nameless).status, 401, "without a CN")
+    equal(v.ask("/livez", context=nameless, headers={"Authorization": "Bearer wrong"}).status, 401)
+
+
+def test_websockets_have_our_origin(case):
+    v = case.start()
+
+    def upgrade(origin, host=None):
+        c = v.connect(v.admin())
+        c.putrequest("GET", "/api/v1/namespaces?watch=1", skip_host=True)
+        for k, value in {"Host": host or f"127.0.0.1:{v.port}", "Connection": "Upgrade", "Upgrade": "websocket",
+                         "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+                         "Origin": origin}.items():
+            c.putheader(k, value)
+        c.endheaders()
+        status = c.getresponse().status
+        c.close()
+        return status
+    equal(upgrade(f"https://127.0.0.1:{v.port}"), 101)
+    equal(upgrade(f"http://127.0.0.1:{v.port}"), 101, "a client of ours that leaves out the s")
+    equal(upgrade("https://LOCALHOST", "localhost:443"), 101)
+    for origin in ("https://evil.example", "null", f"https://127.0.0.1:{v.port + 1}", "https://127.0.0.1",
+                   f"https://127.0.0.1:{v.port}.evil.example", f"127.0.0.1:{v.port}", "https://"):
+        equal(upgrade(origin), 403, origin)
 
 
 def test_another_client_authority(case):
@@ -149,6 +179,8 @@ def test_the_plain_port_keeps_browsers_out(case):
         equal(a.status, status, f"{target} with Host {host}")
     equal(ask(Origin="http://localhost").status, 403)
     equal(ask(Origin="null").status, 403)
+    for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
+        equal(ask(**{"Sec-Fetch-Site": site}).status, status, site)
     # Loopback alone, whatever the secure port is bound to.
     for line in open("/proc/net/tcp", encoding="utf-8"):
         f = line.split()

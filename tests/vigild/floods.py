@@ -79,6 +79,12 @@ def resident(s):
 SHUTS_ITSELF_OUT = ("silent_handshakes", "hello_handshakes")
 
 
+def cpu_seconds(s):
+    with open(f"/proc/{s.process.pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def clients_of(s, kind=""):
     admin, nobody = s.admin(), s.context()
     clients = {
@@ -124,18 +130,18 @@ def flood(case, kind, *flags):
     s = case.start(*SMALL, *flags)
     equal(s.ask(MAPS, "POST", body={"metadata": {"name": "one"}}).status, 201, "create")
     warm_up(s)
-    before = resident(s)
+    before, cpu_before = resident(s), cpu_seconds(s)
     attacker = attack(s, kind, seconds)
     clients = clients_of(s, kind)
     for c in clients.values():
         c.start()
     said = attacker.stdout.readline().decode().strip()
-    most = resident(s)
+    most, cpu = resident(s), cpu_seconds(s) - cpu_before
     stop(clients)
     attacker.stdin.close()
     attacker.wait()
     if IS_LONG:
-        print(f"      {kind}: {said}, {(most - before) >> 20} MiB more")
+        print(f"      {kind}: {said}, {(most - before) >> 20} MiB more, {cpu / seconds:.2f} CPUs")
         for name, c in clients.items():
             print(f"      {name:30} {len(c.times):6} requests, {len(c.wrong)} wrong, p50 {c.quantile(0.5):.1f} ms, "
                   f"p99 {c.quantile(0.99):.1f} ms, worst {c.quantile(1):.1f} ms", flush=True)

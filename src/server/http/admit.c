@@ -54,8 +54,18 @@ static bool is_loopback_name(struct vg_slice host)
     return false;
 }
 
+/* What browsers say of themselves and a page cannot change: another site asks, or another port of
+ * this machine. */
+static bool is_from_another_site(const struct vg_http_exchange *x)
+{
+    struct vg_slice site = vg_http_field(x, "sec-fetch-site");
+    return vg_slice_eq(site, VG_SLICE_LIT("cross-site")) ||
+           vg_slice_eq(site, VG_SLICE_LIT("same-site"));
+}
+
 /* A page from elsewhere may make a browser on this machine ask us: by a name that it lets point at
- * 127.0.0.1 (then Host is that name), or openly (then there is an Origin). Neither gets in. */
+ * 127.0.0.1 (then Host is that name), or openly: then there is an Origin, or for links and images
+ * alone Sec-Fetch-Site. None of them gets in. */
 static bool keep_browsers_out(struct vg_request *q)
 {
     const struct vg_http_request *r = vg_http_request(q->call.x);
@@ -72,23 +82,69 @@ static bool keep_browsers_out(struct vg_request *q)
         vg_request_say(q, 403, "403 the plain port takes no requests with an Origin\n");
         return false;
     }
+    if (is_from_another_site(q->call.x)) {
+        vg_request_say(q, 403, "403 the plain port takes no requests from other sites\n");
+        return false;
+    }
     return true;
+}
+
+/* The host and port that an Origin names; p NULL: "null", or no URL of the web. */
+static struct vg_slice origin_authority(struct vg_slice origin)
+{
+    static const struct vg_slice https = {"https://", 8}, http = {"http://", 7};
+    if (vg_slice_has_prefix(origin, https))
+        return vg_slice(origin.p + https.n, origin.n - https.n);
+    if (vg_slice_has_prefix(origin, http))
+        return vg_slice(origin.p + http.n, origin.n - http.n);
+    return (struct vg_slice){0};
+}
+
+/* Without the port that HTTPS has by default. */
+static struct vg_slice without_443(struct vg_slice authority)
+{
+    static const struct vg_slice port = {":443", 4};
+    bool has_it = authority.n > port.n &&
+                  vg_slice_eq(vg_slice(authority.p + authority.n - port.n, port.n), port);
+    return has_it ? vg_slice(authority.p, authority.n - port.n) : authority;
+}
+
+/* Browsers let every page open a WebSocket to every server, and show the user's certificate there:
+ * only the page's Origin tells whose wish it is. Who is no browser names the server itself. */
+static bool check_websocket_origin(struct vg_request *q)
+{
+    const struct vg_http_request *r = vg_http_request(q->call.x);
+    struct vg_slice origin = vg_http_field(q->call.x, "origin");
+    if (!r->wants_websocket || !vg_http_peer(q->call.x)->is_tls || !origin.p)
+        return true;
+    struct vg_slice from = without_443(origin_authority(origin)), to = without_443(r->authority);
+    if (from.p && from.n == to.n && strncasecmp(from.p, to.p, to.n) == 0)
+        return true;
+    vg_request_say(q, 403, "403 the Origin of a WebSocket must be this server\n");
+    return false;
 }
 
 /* ---- authentication ---- */
 
-/* The token of "Authorization: Bearer TOKEN"; p NULL: there is none, which is no error. */
-static struct vg_slice bearer_token(const struct vg_http_exchange *x)
+/* The token of "Authorization: Bearer TOKEN"; p NULL: the field is absent or empty, which is no
+ * error. VIGIL_E_INVALID: the field has something else. Somebody who shows credentials that are not
+ * understood is not taken for nobody. */
+static int bearer_token(const struct vg_http_exchange *x, struct vg_slice *ret_token)
 {
-    static const struct vg_slice none = {0};
     struct vg_slice v = vg_http_field(x, "authorization");
+    *ret_token = (struct vg_slice){0};
+    if (v.n == 0)
+        return 0;
     if (v.n < 7 || strncasecmp(v.p, "bearer ", 7) != 0)
-        return none;
+        return VIGIL_E_INVALID;
     v = vg_slice(v.p + 7, v.n - 7);
     const char *end = memchr(v.p, ' ', v.n);
     if (end)
         v.n = (size_t)(end - v.p);
-    return v.n ? v : none;
+    if (v.n == 0)
+        return VIGIL_E_INVALID;
+    *ret_token = v;
+    return 0;
 }
 
 /* A certificate was valid in the handshake; connections live longer than that. */
@@ -139,10 +195,13 @@ static int identify(struct vg_request *q, struct vg_user **ret_user)
                                 .n_groups = peer->identity->n_groups};
         return vg_users_get(users, &u, VG_GROUP_AUTHENTICATED, ret_user);
     }
-    struct vg_slice token = bearer_token(q->call.x);
+    struct vg_slice token;
+    int r = bearer_token(q->call.x, &token);
+    if (r < 0)
+        return r;
     if (token.p)
         return identify_token(q, token, ret_user);
-    if (peer->identity) /* expired meanwhile */
+    if (peer->identity) /* expired meanwhile, or without a name */
         return VIGIL_E_INVALID;
     struct vg_api_user u = {.name = VG_SLICE_LIT(VG_USER_ANONYMOUS)};
     return vg_users_get(users, &u, VG_GROUP_UNAUTHENTICATED, ret_user);
@@ -299,8 +358,9 @@ static bool limit_inflight(struct vg_request *q)
 bool vg_request_admit(struct vg_request *q)
 {
     static step_fn *const steps[] = {
-        read_target, keep_browsers_out, authenticate,  refuse_impersonation,
-        authorize,   refuse_when_shut,  limit_watches, limit_inflight,
+        read_target,      keep_browsers_out,    check_websocket_origin,
+        authenticate,     refuse_impersonation, authorize,
+        refuse_when_shut, limit_watches,        limit_inflight,
     };
     for (size_t i = 0; i < VG_ARRAY_LEN(steps); i++) {
         if (!steps[i](q))
