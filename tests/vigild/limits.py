@@ -5,6 +5,7 @@ the flag, and what a client sees is that the flag reaches it and that others are
 import socket
 import ssl
 import struct
+import subprocess
 import sys
 import time
 
@@ -274,6 +275,15 @@ def test_max_request_bytes_inflight(case):
     held[1].sendall(head + b" " * 650000)
     equal(status(held[1]), 429, "status of the second")
     works(s)
+
+
+def test_a_memory_limit_at_the_start_is_told(case):
+    out = subprocess.run(["sh", "-c", 'ulimit -v 4000000; exec "$0" "$@"', case.binary, "--data-dir", case.path("data"),
+                          "--storage=lmdb", "--secure-port", "0"], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    if "Sanitizer" in out.stderr:
+        return  # it reserves more by itself
+    equal(out.returncode, 1, "exit status")
+    has(out.stderr, "this process is limited: address space to 3906 MiB (RLIMIT_AS, ulimit -v)")
 
 
 def test_request_timeout(case):

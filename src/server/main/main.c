@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "config.h"
 #include "daemon.h"
+#include "memory_limit.h"
 #include "notify.h"
 
 #define DAY_NS (UINT64_C(24) * 3600 * VG_NS_PER_S)
@@ -147,9 +148,23 @@ static void set_up_process(void)
     umask(077);
 }
 
+/* Threads whose stacks have no room fail with EAGAIN. */
+static void explain_memory(int err)
+{
+    char text[512];
+    if ((err != -ENOMEM && err != -EAGAIN) || !vg_memory_limit_describe(text, sizeof text))
+        return;
+    fprintf(
+        stderr,
+        "vigild: there is not enough memory to start, and this process is limited: %s. The store "
+        "reserves 256 GiB of address space, of which it uses what its data need\n",
+        text);
+}
+
 static int complain(int err, const struct vg_status *status)
 {
     fprintf(stderr, "vigild: %s\n", status->message[0] ? status->message : vg_err_text(err));
+    explain_memory(err);
     if (err == VIGIL_E_INVALID && status->message[0])
         fprintf(stderr, "vigild: vigild --help shows all flags\n");
     return err == VIGIL_E_INVALID ? 2 : err == VIGIL_E_STORE_LOCKED ? 6 : EXIT_FAILURE;
