@@ -219,6 +219,7 @@ static void on_turn_end(uv_prepare_t *handle)
 {
     struct vg_http_server *s = VG_CONTAINER_OF(handle, struct vg_http_server, turn_end);
     vg_conn_flush_dirty(s);
+    vg_trim_look(s);
     if (!s->drained || s->n_exchanges || !all_have_finished(s) || has_arrivals(s))
         return;
     void (*drained)(void *arg) = s->drained;
@@ -296,6 +297,7 @@ void vg_http_server_free(struct vg_http_server *s)
     vg_mutex_unlock(&s->shared->mu);
     vg_listening_drop_arrivals(s);
     vg_conn_queue_close(s);
+    vg_timer_stop(s->loop, &s->trim_timer);
     uv_close((uv_handle_t *)&s->turn_end, on_turn_end_closed);
 }
 

@@ -21,6 +21,7 @@
 struct vg_net_counts {
     _Atomic uint64_t accepted, refused, open_tls, open_h2, handshakes_failed;
     _Atomic uint64_t requests, malformed, timeouts, floods, bytes_in, bytes_out;
+    _Atomic uint64_t trims; /* times that memory was given back; for tests */
 };
 static inline void vg_net_count(_Atomic uint64_t *n, uint64_t add)
 {
@@ -57,6 +58,8 @@ struct vg_http_server {
     size_t n_exchanges; /* on_head came, on_closed did not */
     size_t n_handles;   /* uv handles that are not closed */
     uv_prepare_t turn_end;
+    uint64_t trim_peak; /* trim.c */
+    struct vg_timer trim_timer;
     uv_check_t queue_check; /* conn_queue.c */
     uv_idle_t queue_idle;
     bool is_draining, is_closing;
@@ -112,6 +115,8 @@ VG_CHECK int vg_conn_open(struct vg_http_server *s, int take_fd, struct vg_tls *
 bool vg_conn_cut_handshake(struct vg_http_server *s, const struct vg_net_address *address);
 /* Flush every connection that has something to do. */
 void vg_conn_flush_dirty(struct vg_http_server *s);
+/* trim.c: at the end of a turn. */
+void vg_trim_look(struct vg_http_server *s);
 /* conn_queue.c: the handles of the queue. Closing them ends by vg_net_handle_closed. */
 void vg_conn_queue_open(struct vg_http_server *s);
 void vg_conn_queue_close(struct vg_http_server *s);

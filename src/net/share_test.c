@@ -229,6 +229,29 @@ static void the_oldest_stranger_gives_way(void **state)
     net_test_close(&t);
 }
 
+/* ---- memory ---- */
+
+/* When a crowd has left for two seconds, memory is given back once. */
+static void memory_goes_back_after_a_crowd(void **state)
+{
+    struct net_test *t = *state;
+    static int fds[300];
+    for (size_t i = 0; i < VG_ARRAY_LEN(fds); i++)
+        fds[i] = adopt(t);
+    net_pass(t, 10000);
+    assert_int_equal(t->server->counts.trims, 0);
+    for (size_t i = 0; i < VG_ARRAY_LEN(fds); i++)
+        close(fds[i]);
+    for (int i = 0; i < 1000 && vg_http_server_connections(t->server); i++)
+        net_pass(t, 1);
+    assert_int_equal(vg_http_server_connections(t->server), 0);
+    net_turns(t, 2);
+    net_pass(t, 2001);
+    assert_int_equal(t->server->counts.trims, 1);
+    net_pass(t, 60000);
+    assert_int_equal(t->server->counts.trims, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +262,7 @@ int main(void)
         T(bytes_read_ahead_count),
         T(strangers_have_a_part_of_each_turn),
         cmocka_unit_test(the_oldest_stranger_gives_way),
+        T(memory_goes_back_after_a_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -223,6 +224,20 @@ static int open_gate(struct vg_daemon *d)
     return r;
 }
 
+/* 256 descriptors: for files of the store, etcd, listening sockets and loops. Connections leave
+ * them alone, or a crowd of clients would keep the store from opening its files. */
+#define DESCRIPTORS_KEPT 256u
+
+static uint32_t connections_max(const struct vg_config *c)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur == RLIM_INFINITY)
+        return (uint32_t)c->max_connections;
+    uint64_t room =
+        l.rlim_cur > 2 * DESCRIPTORS_KEPT ? l.rlim_cur - DESCRIPTORS_KEPT : l.rlim_cur / 2;
+    return (uint32_t)VG_MIN(c->max_connections, room);
+}
+
 static int open_shared(struct vg_daemon *d)
 {
     const struct vg_config *c = d->config;
@@ -230,7 +245,7 @@ static int open_shared(struct vg_daemon *d)
         .limits = {.head_bytes = c->max_header_bytes,
                    .body_bytes = c->max_body_bytes,
                    .unsent_bytes = c->unsent_bytes,
-                   .connections = (uint32_t)c->max_connections,
+                   .connections = connections_max(c),
                    .connections_per_address = (uint32_t)c->max_connections_per_address,
                    .request_bytes = c->max_request_bytes,
                    .handshakes = (uint32_t)c->max_handshakes,
