@@ -29,7 +29,7 @@ static void must(int r, const char *what)
 static void on_head(struct vg_http_exchange *x, void *arg)
 {
     (void)arg;
-    vg_http_trust(x);
+    vg_http_authenticated(x);
 }
 
 static void on_drained(struct vg_http_exchange *x, void *arg)

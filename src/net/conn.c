@@ -1,6 +1,6 @@
 /* conn.c - a connection: when to read and write, and how it ends; see conn_int.h.
- * Handshakes are in conn_handshake.c, reading is in conn_read.c, the queue of strangers in
- * conn_queue.c.
+ * Handshakes are in conn_handshake.c, reading is in conn_read.c, the queue of unauthenticated
+ * connections in conn_queue.c.
  *
  *   HANDSHAKING --> OPEN --> FINISHING (sends what waits) --> LINGERING --> gone
  *        |            |           |                              |
@@ -248,7 +248,7 @@ static void on_events(struct vg_conn *conn, int events)
         vg_conn_dirty(conn);
     }
     if (events & UV_READABLE || conn->is_reading_blocked) {
-        if (conn->share.is_trusted || conn->is_lingering)
+        if (conn->share.is_authenticated || conn->is_lingering)
             vg_conn_read_some(conn);
         else
             vg_conn_queue(conn);
@@ -296,7 +296,7 @@ static struct vg_conn *new_conn(struct vg_http_server *s)
     vg_list_init(&conn->dirty);
     vg_list_init(&conn->shaking);
     vg_list_init(&conn->queued);
-    vg_list_push_back(&s->strangers, &conn->strange);
+    vg_list_push_back(&s->unauthenticated, &conn->unauth_link);
     conn->born_ns = vg_conn_now(conn);
     vg_list_push_back(&s->conns, &conn->link);
     s->n_conns++;
@@ -318,7 +318,7 @@ static void take_down(struct vg_conn *conn, int err)
     vg_outq_done(&conn->out);
     vg_list_remove(&conn->dirty);
     vg_list_remove(&conn->queued);
-    vg_list_remove(&conn->strange);
+    vg_list_remove(&conn->unauth_link);
     vg_list_remove(&conn->link);
     s->n_conns--;
     assert(conn->share.held == 0 && conn->share.charged == 0);

@@ -75,7 +75,7 @@ void vg_handshake_step(struct vg_conn *conn)
         vg_timer_stop(conn->server->loop, &conn->timer);
         conn->peer.identity = vg_tls_session_identity(conn->tls);
         if (conn->peer.identity && conn->peer.identity->name.n)
-            vg_share_trust(conn);
+            vg_share_authenticated(conn);
         r = vg_conn_begin(conn);
     }
     if (r < 0) {

@@ -69,7 +69,7 @@ struct vg_conn {
     struct vg_list link;            /* server->conns */
     struct vg_list dirty;           /* server->dirty; unlinked: clean */
     struct vg_list shaking;         /* server->shaking; unlinked: no handshake */
-    struct vg_list strange;         /* server->strangers; unlinked: trusted */
+    struct vg_list unauth_link;     /* server->unauthenticated; unlinked: authenticated */
     struct vg_list queued;          /* server->queued; unlinked: not */
     struct vg_share share;          /* what its requests hold */
     uint64_t born_ns;
@@ -153,7 +153,7 @@ void vg_conn_update_interest(struct vg_conn *conn);
 
 /* ---- conn_queue.c ---- */
 
-/* A stranger's connection can go on: a handshake, or bytes to read. It waits for its turn. */
+/* An unauthenticated connection can go on: a handshake, or bytes to read. It waits for its turn. */
 void vg_conn_queue(struct vg_conn *conn);
 /* conn.c: its turn has come. The connection may be gone afterwards. */
 void vg_conn_go_on(struct vg_conn *conn);

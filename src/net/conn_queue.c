@@ -1,20 +1,20 @@
-/* conn_queue.c - strangers wait for their turn, and give way; see conn_int.h.
+/* conn_queue.c - unauthenticated connections wait for their turn, and are the first to be cut.
  *
  * A connection on which nobody has authenticated does not read when its socket is ready: it is put
  * into a queue. After each poll of the loop the queue has TURN_NS of the thread's time, each
- * connection for one step of its handshake or one short read; what is left waits for the next turn,
- * and the loop does not sleep meanwhile. So however much strangers ask for, requests on trusted
- * connections wait for one such slice at most; and a stranger that becomes an administrator with
- * its first request waits for those in front of it, once.
+ * connection for one step of its handshake or one short read. What is left waits for the next turn,
+ * and the loop does not sleep meanwhile. So a request on an authenticated connection waits for one
+ * such slice at most, however much others ask for. An administrator's new connection waits in the
+ * queue for its first request.
  *
- * Strangers also give way: when there is room for no more connections, the oldest of them is cut if
- * it has had STRANGER_SURE_MS. */
+ * When a limit on connections is reached, the oldest unauthenticated connection is cut if it is
+ * older than UNAUTHENTICATED_SURE_MS. */
 #include "conn_int.h"
 
 /* 5 ms: a twentieth of what an administrator may have to wait. */
 #define TURN_NS (5 * VG_NS_PER_MS)
 /* 1 s: enough to shake hands and send a head. */
-#define STRANGER_SURE_MS 1000u
+#define UNAUTHENTICATED_SURE_MS 1000u
 /* 256: how many of the oldest are looked at for one of the same address. */
 #define LOOKS_MAX 256u
 
@@ -78,23 +78,23 @@ void vg_conn_queue_close(struct vg_http_server *s)
 
 /* ---- giving way ---- */
 
-static struct vg_conn *oldest_stranger(const struct vg_http_server *s,
-                                       const struct vg_net_address *address)
+static struct vg_conn *oldest_unauthenticated(const struct vg_http_server *s,
+                                              const struct vg_net_address *address)
 {
     unsigned looks = 0;
-    for (struct vg_list *n = s->strangers.next; n != &s->strangers && looks < LOOKS_MAX;
+    for (struct vg_list *n = s->unauthenticated.next; n != &s->unauthenticated && looks < LOOKS_MAX;
          n = n->next, looks++) {
-        struct vg_conn *conn = VG_CONTAINER_OF(n, struct vg_conn, strange);
+        struct vg_conn *conn = VG_CONTAINER_OF(n, struct vg_conn, unauth_link);
         if (conn->fd >= 0 && (!address || conn->address == address))
             return conn;
     }
     return NULL;
 }
 
-bool vg_conn_cut_stranger(struct vg_http_server *s, const struct vg_net_address *address)
+bool vg_conn_cut_unauthenticated(struct vg_http_server *s, const struct vg_net_address *address)
 {
-    struct vg_conn *conn = oldest_stranger(s, address);
-    if (!conn || vg_conn_now(conn) < conn->born_ns + STRANGER_SURE_MS * VG_NS_PER_MS)
+    struct vg_conn *conn = oldest_unauthenticated(s, address);
+    if (!conn || vg_conn_now(conn) < conn->born_ns + UNAUTHENTICATED_SURE_MS * VG_NS_PER_MS)
         return false;
     vg_net_count(&s->counts.timeouts, 1);
     vg_conn_close(conn, VIGIL_E_TIMEOUT);

@@ -1,5 +1,5 @@
-/* conn_read.c - what a connection reads goes to its codec; strangers' bytes in small pieces. See
- * conn_int.h. */
+/* conn_read.c - what a connection reads goes to its codec, in small pieces until somebody has
+ * authenticated. See conn_int.h. */
 #include <errno.h>
 
 #include "conn_int.h"
@@ -7,11 +7,12 @@
 
 /* Four reads of a turn: the others wait meanwhile. */
 #define READS_PER_TURN 4
-/* 4 KiB: what a stranger's connection may bring when it is its turn. One byte of HPACK may stand
- * for 4,000 of a head, so the work is many times that. */
-#define STRANGER_READ (4u * 1024u)
-/* 256 bytes: not more requests than a stranger may have at a time (a head takes 14 at least). */
-#define STRANGER_PIECE 256u
+/* 4 KiB: what an unauthenticated connection may read in its turn. One byte of HPACK may stand for
+ * 4,000 bytes of a head, so the work is many times that. */
+#define UNAUTHENTICATED_READ (4u * 1024u)
+/* 256 bytes: not more requests than such a connection may have at a time; a head takes at least 14
+ * bytes. */
+#define UNAUTHENTICATED_PIECE 256u
 
 /* The codec may be exchanged from within: the next one gets the rest. */
 void vg_conn_deliver(struct vg_conn *conn, const char *p, size_t n)
@@ -28,16 +29,17 @@ void vg_conn_deliver(struct vg_conn *conn, const char *p, size_t n)
     }
 }
 
-/* A stranger's bytes in small pieces, each answered before the next is looked at: so that what many
- * requests hold which arrived together does not count together. */
+/* Until somebody has authenticated, bytes are delivered in small pieces and each is answered before
+ * the next is parsed. Otherwise requests that arrived together would count against the connection's
+ * share together. */
 static void deliver_slowly(struct vg_conn *conn, const char *p, size_t n)
 {
     while (n && !conn->is_closing && !conn->is_finishing) {
-        size_t piece = conn->share.is_trusted ? n : VG_MIN(n, (size_t)STRANGER_PIECE);
+        size_t piece = conn->share.is_authenticated ? n : VG_MIN(n, (size_t)UNAUTHENTICATED_PIECE);
         vg_conn_deliver(conn, p, piece);
         p += piece;
         n -= piece;
-        if (n && !conn->share.is_trusted && !conn->is_finishing)
+        if (n && !conn->share.is_authenticated && !conn->is_finishing)
             vg_conn_send_all(conn);
     }
 }
@@ -58,8 +60,8 @@ void vg_conn_read_some(struct vg_conn *conn)
     for (int i = 0; i < READS_PER_TURN; i++) {
         if (conn->is_closing || conn->is_reading_paused || conn->is_peer_done)
             return;
-        bool is_stranger = !conn->share.is_trusted;
-        size_t max = is_stranger ? STRANGER_READ : VG_NET_READ_MAX;
+        bool is_unauthenticated = !conn->share.is_authenticated;
+        size_t max = is_unauthenticated ? UNAUTHENTICATED_READ : VG_NET_READ_MAX;
         ssize_t n = vg_transport_read(conn->fd, conn->tls, s->in, max);
         conn->is_reading_blocked = n == -EINPROGRESS;
         if (n == -EAGAIN || n == -EINPROGRESS)
@@ -74,7 +76,7 @@ void vg_conn_read_some(struct vg_conn *conn)
         deliver_slowly(conn, s->in, (size_t)n);
         if (!conn->tls && (size_t)n < max)
             return; /* there was no more */
-        if (is_stranger && !conn->share.is_trusted)
+        if (is_unauthenticated && !conn->share.is_authenticated)
             return; /* once in a turn */
     }
 }

@@ -160,9 +160,9 @@ void vg_http_release_request(struct vg_http_exchange *x)
     vg_net_request_give(x->conn->server, vg_steal(x->req));
 }
 
-void vg_http_trust(struct vg_http_exchange *x)
+void vg_http_authenticated(struct vg_http_exchange *x)
 {
-    vg_share_trust(x->conn);
+    vg_share_authenticated(x->conn);
 }
 
 size_t vg_http_unsent(const struct vg_http_exchange *x)

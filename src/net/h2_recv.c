@@ -65,7 +65,7 @@ static struct vg_h2_stream *stream_new(struct vg_h2 *h, int32_t id)
     return s;
 }
 
-/* A stranger has more streams open than its connection or address may have. Its head is read, since
+/* An unauthenticated connection or its address has too many streams open. The head is read, since
  * the table of HPACK needs it, but not kept; it is told to try again, and pays for it. */
 static int refuse_stream(struct vg_h2 *h, int32_t id)
 {
@@ -80,7 +80,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     struct vg_h2 *h = arg;
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
-    bool is_charged = !h->codec.conn->share.is_trusted;
+    bool is_charged = !h->codec.conn->share.is_authenticated;
     if (is_charged && vg_share_hold(h->codec.conn, VG_SHARE_STREAM) < 0)
         return refuse_stream(h, frame->hd.stream_id);
     struct vg_h2_stream *s = stream_new(h, frame->hd.stream_id);

@@ -6,10 +6,10 @@
 static struct vg_world w;
 static struct vg_h2c c;
 
-static void open_strangers(const struct vg_h2c_opts *opts)
+static void open_unauthenticated(const struct vg_h2c_opts *opts)
 {
     vg_world_open(&w, NULL);
-    w.are_strangers = true;
+    w.are_unauthenticated = true;
     vg_world_connect(&w, &c, opts);
     vg_world_turns(&w, &c, 3);
 }
@@ -31,10 +31,10 @@ static unsigned count_refused(unsigned n)
 }
 
 /* Requests that are not answered: a connection has room for few, the rest shall try again. */
-static void a_stranger_has_few_streams(void **state)
+static void an_unauthenticated_connection_has_few_streams(void **state)
 {
     (void)state;
-    open_strangers(NULL);
+    open_unauthenticated(NULL);
     for (int i = 0; i < 100; i++)
         vg_h2c_get(&c, "/silent");
     VG_WORLD_UNTIL(&w, &c, count_refused(100) > 70);
@@ -48,7 +48,7 @@ static void a_stranger_has_few_streams(void **state)
 static void many_refused_streams_are_a_flood(void **state)
 {
     (void)state;
-    open_strangers(NULL);
+    open_unauthenticated(NULL);
     for (int i = 0; i < 400; i++)
         vg_h2c_get(&c, "/silent");
     VG_WORLD_UNTIL(&w, &c, c.has_goaway);
@@ -60,7 +60,7 @@ static void many_refused_streams_are_a_flood(void **state)
 static void a_burst_that_is_answered_is_not_refused(void **state)
 {
     (void)state;
-    open_strangers(NULL);
+    open_unauthenticated(NULL);
     struct vg_h2c_stream *last = NULL;
     for (int i = 0; i < 100; i++)
         last = vg_h2c_get(&c, "/hello");
@@ -72,21 +72,21 @@ static void a_burst_that_is_answered_is_not_refused(void **state)
 }
 
 /* From the first request on that authenticates, there is room for as many as any client has. */
-static void a_trusted_client_has_all_its_streams(void **state)
+static void an_authenticated_client_has_all_its_streams(void **state)
 {
     (void)state;
-    open_strangers(NULL);
+    open_unauthenticated(NULL);
     for (int i = 0; i < 10; i++)
         vg_h2c_get(&c, "/silent");
     vg_world_turns(&w, &c, 5);
-    w.are_strangers = false;
+    w.are_unauthenticated = false;
     for (int i = 0; i < 500; i++)
         vg_h2c_get(&c, "/watch");
     struct vg_h2c_stream *last = vg_h2c_get(&c, "/hello");
     VG_WORLD_UNTIL(&w, &c, last->is_closed);
     assert_int_equal(last->status, 200);
     assert_int_equal(count_refused(511), 0);
-    assert_int_equal(atomic_load(&w.shared->share.strangers), 0);
+    assert_int_equal(atomic_load(&w.shared->share.unauthenticated), 0);
 }
 
 #define OWN(test) cmocka_unit_test_teardown(test, teardown)
@@ -94,10 +94,10 @@ static void a_trusted_client_has_all_its_streams(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OWN(a_stranger_has_few_streams),
+        OWN(an_unauthenticated_connection_has_few_streams),
         OWN(many_refused_streams_are_a_flood),
         OWN(a_burst_that_is_answered_is_not_refused),
-        OWN(a_trusted_client_has_all_its_streams),
+        OWN(an_authenticated_client_has_all_its_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static const struct vg_http_pin pin = {block, ref, ref};
 static void on_head(struct vg_http_exchange *x, void *arg)
 {
     (void)arg;
-    vg_http_trust(x);
+    vg_http_authenticated(x);
 }
 
 static void on_request(struct vg_http_exchange *x, void *arg)

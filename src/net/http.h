@@ -96,8 +96,8 @@ void *vg_http_user(const struct vg_http_exchange *x);
 void vg_http_release_request(struct vg_http_exchange *x);
 
 /* Whoever sent this request has authenticated: from now on its connection may use what is kept from
- * strangers (share.h), and is not made to wait behind them. */
-void vg_http_trust(struct vg_http_exchange *x);
+ * the unauthenticated (share.h), and does not wait in their queue. */
+void vg_http_authenticated(struct vg_http_exchange *x);
 
 /* ---- answering ---- */
 

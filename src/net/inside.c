@@ -164,7 +164,7 @@ int vg_inside_new(struct vg_http_server *server, const char *who, struct vg_insi
     vg_list_init(&in->exchanges);
     conn->codec = &in->codec;
     conn->peer.inside = who;
-    vg_share_trust(conn);
+    vg_share_authenticated(conn);
     snprintf(conn->peer.address, sizeof conn->peer.address, "inside:%s", who);
     *ret_inside = in;
     return 0;

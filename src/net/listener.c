@@ -300,13 +300,13 @@ static bool hand_over(struct listening *l, int fd, struct vg_net_address *addres
     return is_other;
 }
 
-/* When there is room for no more, a stranger gives way: one of the same address if it is that
+/* At a limit the oldest unauthenticated connection is cut: one of the same address if it is that
  * address that has too many. */
 static int admit(struct vg_http_server *s, const struct sockaddr *from,
                  struct vg_net_address **ret_address)
 {
     int r = vg_net_admit(s->shared, from, ret_address);
-    if (r == VIGIL_E_BUSY && vg_conn_cut_stranger(s, *ret_address)) {
+    if (r == VIGIL_E_BUSY && vg_conn_cut_unauthenticated(s, *ret_address)) {
         *ret_address = NULL;
         r = vg_net_admit(s->shared, from, ret_address);
     }
@@ -347,7 +347,7 @@ static bool accept_one(struct listening *l)
     if (errno == ECONNABORTED || errno == EINTR) /* that one has gone again */
         return true;
     int err = errno;
-    if (err == EMFILE && vg_conn_cut_stranger(l->server, NULL))
+    if (err == EMFILE && vg_conn_cut_unauthenticated(l->server, NULL))
         return true;
     if (err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM)
         pause_accepting(l, -err);

@@ -30,8 +30,8 @@ struct net_test {
     uint64_t progress;
     size_t big_left; /* of /big, one at a time */
     int pins;
-    bool is_over;       /* set by drain */
-    bool are_strangers; /* nobody is trusted */
+    bool is_over;             /* set by drain */
+    bool are_unauthenticated; /* nobody authenticates */
     char log[4096];
 };
 
@@ -98,8 +98,8 @@ static inline void net_on_head(struct vg_http_exchange *x, void *arg)
     t->n_open++;
     vg_http_set_user(x, t);
     net_note(t, "head");
-    if (!t->are_strangers)
-        vg_http_trust(x);
+    if (!t->are_unauthenticated)
+        vg_http_authenticated(x);
     if (net_target_is(x, "/now"))
         net_answer(x, 401, VG_SLICE_LIT("now"));
 }

@@ -261,7 +261,7 @@ int vg_http_server_new(struct vg_http_shared *shared, struct vg_loop *loop,
     vg_list_init(&s->conns);
     vg_list_init(&s->dirty);
     vg_list_init(&s->shaking);
-    vg_list_init(&s->strangers);
+    vg_list_init(&s->unauthenticated);
     vg_list_init(&s->queued);
     vg_list_init(&s->listening);
     vg_list_init(&s->arriving);

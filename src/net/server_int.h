@@ -41,11 +41,12 @@ struct vg_http_server {
     struct vg_net_request *free_requests; /* for reuse, see request.h */
     size_t n_free_requests;
     struct vg_net_counts counts;
-    struct vg_list link;      /* in shared->servers */
-    struct vg_list conns;     /* all */
-    struct vg_list dirty;     /* have something to do at the end of the turn */
-    struct vg_list shaking;   /* TLS handshakes under way, oldest first */
-    struct vg_list strangers; /* connections on which nobody has authenticated, oldest first */
+    struct vg_list link;    /* in shared->servers */
+    struct vg_list conns;   /* all */
+    struct vg_list dirty;   /* have something to do at the end of the turn */
+    struct vg_list shaking; /* TLS handshakes under way, oldest first */
+    struct vg_list
+        unauthenticated;      /* connections on which nobody has authenticated, oldest first */
     struct vg_list queued;    /* of them, those that can go on: conn_queue.c */
     struct vg_list listening; /* struct listening of listener.c */
     /* Connections that other loops accepted for this one; see listener.c. */
@@ -122,7 +123,7 @@ void vg_conn_queue_open(struct vg_http_server *s);
 void vg_conn_queue_close(struct vg_http_server *s);
 /* Cut the oldest connection of this loop on which nobody has authenticated (of an address; NULL: of
  * any), if it has had its second: false, there is none. */
-bool vg_conn_cut_stranger(struct vg_http_server *s, const struct vg_net_address *address);
+bool vg_conn_cut_unauthenticated(struct vg_http_server *s, const struct vg_net_address *address);
 /* Cut every connection. */
 void vg_conn_close_all(struct vg_http_server *s, int err);
 /* A handle of the server has been closed; the last one frees a server that is closing. */

@@ -35,19 +35,19 @@ static void a_connection_has_its_share(void **state)
     struct net_test *t = *state;
     struct vg_conn *conn = conn_of(t, NULL);
     assert_int_equal(take_all(conn), VG_SHARE_FREE + 2 * 64 * 1024);
-    vg_share_trust(conn);
+    vg_share_authenticated(conn);
     assert_int_equal(take_all(conn), VG_SHARE_FREE + 64 * MIB);
     assert_int_equal(atomic_load(&t->shared->share.held), 64 * MIB);
     let_go(conn);
     assert_int_equal(atomic_load(&t->shared->share.held), 0);
-    assert_int_equal(atomic_load(&t->shared->share.strangers), 0);
+    assert_int_equal(atomic_load(&t->shared->share.unauthenticated), 0);
 }
 
 #define MANY 1024
 
-/* Strangers of one address take a sixteenth; of all addresses, a quarter; and whoever comes then
- * has what a connection has for nothing, or all that is left if it is trusted. */
-static void strangers_leave_a_reserve(void **state)
+/* Unauthenticated connections of one address get a sixteenth, those of all addresses a quarter. One
+ * more gets its free bytes, and all that is left once it has authenticated. */
+static void unauthenticated_connections_leave_a_reserve(void **state)
 {
     struct net_test *t = *state;
     static struct vg_net_address addresses[8];
@@ -58,22 +58,22 @@ static void strangers_leave_a_reserve(void **state)
         take_all(conns[i]);
         assert_true(conns[i]->share.held >= VG_SHARE_FREE);
         if (i == MANY / 8 - 1)
-            assert_int_equal(atomic_load(&addresses[0].share.strangers), 16 * MIB);
+            assert_int_equal(atomic_load(&addresses[0].share.unauthenticated), 16 * MIB);
     }
-    assert_int_equal(atomic_load(&t->shared->share.strangers), 64 * MIB);
+    assert_int_equal(atomic_load(&t->shared->share.unauthenticated), 64 * MIB);
     assert_int_equal(atomic_load(&t->shared->share.held), 64 * MIB);
     struct vg_conn *admin = conn_of(t, &addresses[0]);
     assert_int_equal(take_all(admin), VG_SHARE_FREE);
-    vg_share_trust(admin);
+    vg_share_authenticated(admin);
     assert_int_equal(take_all(admin), VG_SHARE_FREE + 64 * MIB);
     let_go(admin);
     for (int i = 0; i < MANY; i++)
         let_go(conns[i]);
     assert_int_equal(atomic_load(&addresses[0].share.held), 0);
-    assert_int_equal(atomic_load(&t->shared->share.strangers), 0);
+    assert_int_equal(atomic_load(&t->shared->share.unauthenticated), 0);
 }
 
-static void the_trusted_of_an_address_have_a_half(void **state)
+static void authenticated_connections_of_an_address_have_a_half(void **state)
 {
     struct net_test *t = *state;
     static struct vg_net_address here, there;
@@ -83,7 +83,7 @@ static void the_trusted_of_an_address_have_a_half(void **state)
     uint64_t sum = 0;
     for (int i = 0; i < 5; i++) {
         conns[i] = conn_of(t, i < 4 ? &here : &there);
-        vg_share_trust(conns[i]);
+        vg_share_authenticated(conns[i]);
         take_all(conns[i]);
         sum += i < 4 ? conns[i]->share.charged : 0;
     }
@@ -101,7 +101,7 @@ static void an_answered_request_holds_nothing(void **state)
     struct net_test *t = *state;
     static char field[30000];
     struct vg_conn *conn = conn_of(t, NULL);
-    t->are_strangers = true;
+    t->are_unauthenticated = true;
     memset(field, 'x', sizeof field - 1);
     vg_conn_feed(conn, "GET /now HTTP/1.1\r\nHost: a\r\nX: ", 31);
     vg_conn_feed(conn, field, sizeof field - 1);
@@ -127,53 +127,53 @@ static void bytes_read_ahead_count(void **state)
 
 /* ---- turns ---- */
 
-static int trusted_client(struct net_test *t)
+static int authenticated_client(struct net_test *t)
 {
     int fd = adopt(t);
-    t->are_strangers = false;
+    t->are_unauthenticated = false;
     say(fd, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
     hear(t, fd, "now");
-    t->are_strangers = true;
+    t->are_unauthenticated = true;
     return fd;
 }
 
 static struct net_test *slow_test;
-static int n_heads, first_trusted;
+static int n_heads, first_authenticated;
 
-/* Each request of a stranger takes 2 ms of the loop. */
+/* Each unauthenticated request takes 2 ms of the loop. */
 static void slow_on_head(struct vg_http_exchange *x, void *arg)
 {
     net_on_head(x, arg);
-    if (x->conn->share.is_trusted && first_trusted < 0)
-        first_trusted = n_heads;
+    if (x->conn->share.is_authenticated && first_authenticated < 0)
+        first_authenticated = n_heads;
     n_heads++;
-    if (!x->conn->share.is_trusted)
+    if (!x->conn->share.is_authenticated)
         vg_fake_clock_advance(&slow_test->clock, 2 * VG_NS_PER_MS);
 }
 
-/* Twenty strangers and an administrator are ready together: three strangers have their turn, then
- * the administrator; and the others are served in the turns to come. */
-static void strangers_have_a_part_of_each_turn(void **state)
+/* Twenty unauthenticated clients and an administrator are ready together. Three of the twenty have
+ * their turn, then the administrator is served, and then the others, in the turns to come. */
+static void unauthenticated_connections_have_a_part_of_each_turn(void **state)
 {
     struct net_test *t = *state;
-    int strangers[20], admin = trusted_client(t);
+    int others[20], admin = authenticated_client(t);
     slow_test = t;
     n_heads = 0;
-    first_trusted = -1;
+    first_authenticated = -1;
     t->handler.on_head = slow_on_head;
     for (int i = 0; i < 20; i++) {
-        strangers[i] = adopt(t);
-        say(strangers[i], "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
+        others[i] = adopt(t);
+        say(others[i], "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
     }
     vg_loop_turn(t->loop, false);
     assert_int_equal(n_heads, 3);
     say(admin, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
     vg_loop_turn(t->loop, false);
-    assert_int_equal(first_trusted, 3); /* before the fourth */
+    assert_int_equal(first_authenticated, 3); /* before the fourth */
     hear(t, admin, "now");
     for (int i = 0; i < 20; i++) {
-        hear(t, strangers[i], "now");
-        close(strangers[i]);
+        hear(t, others[i], "now");
+        close(others[i]);
     }
     assert_int_equal(n_heads, 21);
     close(admin);
@@ -193,9 +193,10 @@ static bool is_cut(struct net_test *t, int fd)
     return false;
 }
 
-/* The address has all the connections it may have: the oldest stranger gives way to a new one when
+/* The address has all the connections it may have: the oldest that has not
+ * authenticated is cut for a new one when
  * it has had its second, and nobody else does. */
-static void the_oldest_stranger_gives_way(void **state)
+static void the_oldest_unauthenticated_connection_is_cut(void **state)
 {
     (void)state;
     static struct net_test t;
@@ -256,12 +257,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_connection_has_its_share),
-        T(strangers_leave_a_reserve),
-        T(the_trusted_of_an_address_have_a_half),
+        T(unauthenticated_connections_leave_a_reserve),
+        T(authenticated_connections_of_an_address_have_a_half),
         T(an_answered_request_holds_nothing),
         T(bytes_read_ahead_count),
-        T(strangers_have_a_part_of_each_turn),
-        cmocka_unit_test(the_oldest_stranger_gives_way),
+        T(unauthenticated_connections_have_a_part_of_each_turn),
+        cmocka_unit_test(the_oldest_unauthenticated_connection_is_cut),
         T(memory_goes_back_after_a_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

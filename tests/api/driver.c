@@ -166,7 +166,7 @@ static void on_closed(struct vg_http_exchange *x, int err, void *arg)
 static void on_head(struct vg_http_exchange *x, void *arg)
 {
     (void)arg;
-    vg_http_trust(x);
+    vg_http_authenticated(x);
 }
 
 /* ---- calls on a loop ---- */

@@ -35,7 +35,7 @@ struct vg_world {
     struct vg_seen seen[8192];
     size_t n_seen;
     unsigned n_refused;
-    bool are_strangers; /* nobody is trusted */
+    bool are_unauthenticated; /* nobody authenticates */
     bool is_drained;
 };
 
@@ -100,8 +100,8 @@ static inline void vg_world_on_head(struct vg_http_exchange *x, void *arg)
     *s = (struct vg_seen){.x = x, .closed_err = 1};
     snprintf(s->path, sizeof(s->path), "%.*s", VG_SLICE_ARG(r->target));
     vg_http_set_user(x, s);
-    if (!w->are_strangers)
-        vg_http_trust(x);
+    if (!w->are_unauthenticated)
+        vg_http_authenticated(x);
     if (strcmp(s->path, "/early") == 0)
         vg_world_text(x, 401, VG_SLICE_LIT("who are you"));
 }

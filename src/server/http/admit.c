@@ -216,7 +216,7 @@ static bool authenticate(struct vg_request *q)
     if (r == 0) {
         q->call.user = &user->api;
         if (!vg_slice_eq(user->api.name, VG_SLICE_LIT(VG_USER_ANONYMOUS)))
-            vg_http_trust(q->call.x);
+            vg_http_authenticated(q->call.x);
         return true;
     }
     if (r == -ENOMEM)

@@ -94,7 +94,7 @@ static const struct vg_flag connection_flags[] = {
     {"max-tls-handshakes", "N", VG_FLAG_NUMBER, AT(max_handshakes), "1000", 1, COUNT_MAX,
      "TLS handshakes at a time"},
     {"max-tls-handshakes-per-address", "N", VG_FLAG_NUMBER, AT(max_handshakes_per_address), "0", 0,
-     COUNT_MAX, "of one address; 0 = all on loopback, else a quarter"},
+     COUNT_MAX, "of one address; 0 = a quarter of all"},
     {"http2-max-streams-per-connection", "N", VG_FLAG_NUMBER, AT(max_streams), "1000", 1, 1000000,
      "requests at a time on one HTTP/2 connection"},
     {"http2-max-resets-per-second", "N", VG_FLAG_NUMBER, AT(max_resets), "200", 1, COUNT_MAX,
