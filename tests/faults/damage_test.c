@@ -186,6 +186,32 @@ static void a_flipped_bit_in_a_value_is_told_with_its_key(void **state)
     vg_drv_close(&d);
 }
 
+/* The same for who wants what is left: one record and one change say that they cannot be read. */
+static void what_does_not_read_back_comes_without_its_value(void **state)
+{
+    struct vg_drv d;
+    const char *dir = dk_dir(state);
+    struct vg_storage_opts opts = dk_opts(dir);
+    dk_make_closed(dir);
+    assert_true(flip_text(dk_path(dir, "data.mdb"), "the value of key 017") > 0);
+    vg_drv_open(&d, "lmdb", &opts);
+    struct vg_range range = {.keys = vg_drv_all(), .flags = VG_RANGE_UNREADABLE};
+    assert_int_equal(vg_drv_range(&d, &range), 0);
+    assert_int_equal(range.n_recs, DK_KEYS);
+    for (size_t i = 0; i < range.n_recs; i++) {
+        const struct vg_rec *rec = range.recs[i];
+        assert_int_equal(rec->is_unreadable, i == 17);
+        assert_int_equal(rec->value_len > 0, i != 17);
+        assert_true(vg_slice_eq(vg_rec_key(rec), vg_slice_str(dk_key((int)i))));
+        assert_int_equal(rec->rev, i + 2);
+    }
+    vg_range_done(&range);
+    struct vg_storage_stats stats;
+    vg_storage_stats(d.store, &stats);
+    assert_int_equal(stats.damaged_records, 1);
+    vg_drv_close(&d);
+}
+
 /* ---- the log ---- */
 
 static void a_missing_data_file_is_refused(void **state)
@@ -371,6 +397,7 @@ int main(int argc, char **argv)
         CASE(another_format_is_refused_by_its_number),
         CASE(a_damaged_meta_page_is_refused),
         CASE(a_flipped_bit_in_a_value_is_told_with_its_key),
+        CASE(what_does_not_read_back_comes_without_its_value),
         CASE(a_missing_data_file_is_refused),
         CASE(a_missing_log_is_refused),
         CASE(a_log_with_a_damaged_header_is_refused),

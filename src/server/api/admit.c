@@ -30,6 +30,8 @@ static void on_range(struct vg_store_req *req)
     struct vg_admit *a = VG_CONTAINER_OF(req, struct vg_admit, range.req);
     a->is_in_flight = false;
     a->err = req->err;
+    if (a->err == 0 && a->range.n_recs && !a->range.recs[0]->header_len)
+        a->err = VIGIL_E_STORE_DAMAGED; /* it is there, but nobody knows in which state */
     if (a->err == 0)
         learn(a, a->range.n_recs ? a->range.recs[0] : NULL);
     vg_range_done(&a->range);
@@ -58,7 +60,9 @@ static bool look_in_cache(struct vg_admit *a, const struct vg_kind *namespaces)
     struct vg_cache_snapshot snap;
     vg_rev newest;
     bool knows = vg_cache_knows_newest(api->cacher, &newest);
-    if (vg_cache_newest(api->cacher, vg_kind_index(namespaces), &snap) < 0)
+    size_t index = vg_kind_index(namespaces);
+    if (vg_cache_key_is_unreadable(api->cacher, index, vg_obj_key_slice(&a->key)) ||
+        vg_cache_newest(api->cacher, index, &snap) < 0)
         return false;
     learn(a, vg_root_get(snap.root, (struct vg_tree_key){.minor = vg_obj_key_slice(&a->key)}));
     vg_rev own = atomic_load_explicit(&api->namespaces_rev, memory_order_acquire);

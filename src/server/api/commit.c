@@ -80,6 +80,7 @@ static void read_storage(struct vg_change *c)
         .req = {.loop = c->call->loop->loop, .done = on_range},
         .keys = {.kind = VG_KEYS_ONE, .start = vg_obj_key_slice(&c->key)},
         .limit = 1,
+        .flags = VG_RANGE_UNREADABLE,
     };
     ask(c);
     int err = vg_storage_range(c->call->loop->api->storage, &c->range);
@@ -97,7 +98,10 @@ static bool look_in_cache(struct vg_change *c)
     struct vg_cache_snapshot snap;
     vg_rev newest;
     bool is_known = vg_cache_knows_newest(api->cacher, &newest);
-    if (vg_cache_newest(api->cacher, vg_kind_index(c->kind), &snap) < 0)
+    size_t index = vg_kind_index(c->kind);
+    if (vg_cache_key_is_unreadable(api->cacher, index, vg_obj_key_slice(&c->key)))
+        return false; /* it is there, and no tree has it */
+    if (vg_cache_newest(api->cacher, index, &snap) < 0)
         return false;
     struct vg_tree_key key = {.minor = vg_obj_key_slice(&c->key)};
     hold(c, vg_root_get(snap.root, key), is_known && snap.rev >= newest);

@@ -265,6 +265,7 @@ static void list_storage(struct collection *w)
                  .end = vg_obj_key_slice(&w->keys.end)},
         .at = w->rev,
         .limit = VG_LIST_STORAGE_PAGE,
+        .flags = VG_RANGE_UNREADABLE,
     };
     w->is_asking = true;
     int err = vg_storage_range(w->call->loop->api->storage, &w->range);

@@ -95,6 +95,7 @@ static void read_storage(struct getter *g)
     g->range = (struct vg_range){
         .req = {.loop = g->call->loop->loop, .done = on_range},
         .keys = {.kind = VG_KEYS_ONE, .start = vg_obj_key_slice(&g->key)},
+        .flags = VG_RANGE_UNREADABLE,
     };
     g->is_reading = true;
     g->asked_ns = vg_clock_mono_ns(g->call->loop->api->clock);

@@ -186,8 +186,10 @@ void vg_list_read_more(struct vg_lister *l)
         .keys = {VG_KEYS_SPAN, vg_obj_key_slice(&l->range_start), vg_obj_key_slice(&l->range_end)},
         .at = is_first ? (l->want == VG_LIST_EXACTLY ? l->rev : 0) : l->list_rev,
         .limit = page,
-        .flags = is_first && l->limit && !l->opts.has_selector ? VG_RANGE_COUNT : 0,
+        .flags = VG_RANGE_UNREADABLE,
     };
+    if (is_first && l->limit && !l->opts.has_selector)
+        l->range.flags |= VG_RANGE_COUNT;
     if (vg_slice_cmp(l->range.keys.start, l->range.keys.end) >= 0)
         l->range.keys.end = l->range.keys.start; /* a token from beyond: nothing */
     l->is_reading = true;

@@ -10,6 +10,8 @@ static void on_range(struct vg_store_req *req)
     struct vg_look *l = VG_CONTAINER_OF(req, struct vg_look, range.req);
     l->is_in_flight = false;
     l->err = req->err;
+    if (l->err == 0 && l->range.n_recs && !l->range.recs[0]->header_len)
+        l->err = VIGIL_E_STORE_DAMAGED;
     if (l->err == 0 && l->range.n_recs)
         l->rec = vg_rec_ref(l->range.recs[0]);
     vg_range_done(&l->range);
@@ -37,8 +39,9 @@ static bool look_in_cache(struct vg_look *l)
     struct vg_cacher *cacher = l->call->loop->api->cacher;
     struct vg_cache_snapshot snap;
     vg_rev newest;
-    if (!vg_cache_knows_newest(cacher, &newest) ||
-        vg_cache_newest(cacher, vg_kind_index(l->kind), &snap) < 0)
+    size_t index = vg_kind_index(l->kind);
+    if (vg_cache_key_is_unreadable(cacher, index, vg_obj_key_slice(&l->key)) ||
+        !vg_cache_knows_newest(cacher, &newest) || vg_cache_newest(cacher, index, &snap) < 0)
         return false;
     bool is_new = snap.rev >= newest;
     const struct vg_rec *rec =

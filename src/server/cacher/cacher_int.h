@@ -96,6 +96,8 @@ struct vg_cacher {
     struct vg_range list;    /* one page */
     bool is_listing;         /* `list` is under way */
     int list_err;            /* of taking the page before it */
+    int told_err;            /* of a list that failed, as it was logged last */
+    bool skips_history;      /* the log does not read back: the next start begins with the list */
     struct vg_obj_key after; /* where the next page starts */
     vg_rev oldest_rev;       /* FILLING begins here */
     vg_rev ready_rev;        /* and ends here */

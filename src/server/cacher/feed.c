@@ -9,7 +9,7 @@
  *   | restart continue
  * FOLLOWING  applies each batch of storage and publishes it
  *   | on_end(), the place is kept:      WAITING, then watches again from there; nobody notices
- *   | on_end(), compacted, or no memory: lose(): watchers end, WAITING, then FILLING
+ *   | on_end(), compacted, damaged, or no memory: lose(): watchers end, WAITING, then FILLING
  * WAITING    for a second
  * CLOSED
  *
@@ -109,7 +109,10 @@ static void on_end(struct vg_watch *w, int err, vg_rev compact_rev, void *arg)
         vg_feed_stop(c);
         return;
     }
-    if (err == VIGIL_E_COMPACTED)
+    /* A change that does not read back, and nobody knows of which key: the state can be listed, but
+     * not what led to it. */
+    c->skips_history |= err == VIGIL_E_STORE_DAMAGED;
+    if (err == VIGIL_E_COMPACTED || err == VIGIL_E_STORE_DAMAGED)
         lose(c, err);
     else
         wait_and_retry(c); /* the place is known: storage may answer again */
@@ -127,6 +130,7 @@ static void follow(struct vg_cacher *c, vg_rev after)
         .progress = true,
         .no_prev = !is_filling, /* the trees have it */
         .prev_below = is_filling ? c->oldest_rev + 1 : 0,
+        .unreadable = true,
         .on_batch = on_batch,
         .on_end = on_end,
         .arg = c,
@@ -264,14 +268,20 @@ static void start_following(struct vg_cacher *c)
         return;
     }
     c->state = FEED_FOLLOWING;
+    c->skips_history = false;
+    c->told_err = 0;
     set_ready(c, true);
     vg_publish_batch(c, b, c->list_rev); /* wakes who waits for it: vg_cache_wait_ready */
     forget_known(c);
     follow(c, c->list_rev);
 }
 
-static void stop_listing(struct vg_cacher *c)
+/* Without a list nothing is served: what is in the way is told, once. */
+static void stop_listing(struct vg_cacher *c, int err, const char *why)
 {
+    if (c->told_err != err)
+        vg_error(c->opts.log, "list_failed", "err=%s why=\"%s\" retry_s=1", vg_err_name(err), why);
+    c->told_err = err;
     drop_listed(c);
     forget_known(c);
     wait_and_retry(c);
@@ -286,6 +296,7 @@ static int ask_page(struct vg_cacher *c)
         .keys = {.kind = VG_KEYS_FROM, .start = vg_obj_key_slice(&c->after)},
         .at = c->list_rev,
         .limit = PAGE,
+        .flags = VG_RANGE_UNREADABLE,
         .known = c->known,
     };
     int r = vg_storage_range(c->opts.storage, &c->list);
@@ -320,7 +331,7 @@ static void on_page(struct vg_store_req *req)
     else if (c->is_listing)
         c->list_err = r;
     else if (r < 0)
-        stop_listing(c);
+        stop_listing(c, r, page.req.err == r ? page.req.status.message : vg_err_text(r));
     else
         start_following(c);
 }
@@ -330,8 +341,9 @@ static void start_listing(struct vg_cacher *c)
     c->state = FEED_LISTING;
     c->list_rev = vg_cacher_revision(c);
     c->after.n = 0;
-    if (ask_page(c) < 0)
-        stop_listing(c);
+    int r = ask_page(c);
+    if (r < 0)
+        stop_listing(c, r, vg_err_text(r));
 }
 
 /* ---- filling ---- */
@@ -341,6 +353,8 @@ static void start_listing(struct vg_cacher *c)
 static vg_rev oldest_wanted(struct vg_cacher *c, vg_rev now)
 {
     vg_rev compacted = vg_storage_compacted(c->opts.storage);
+    if (c->skips_history)
+        return now;
     vg_rev wanted = now > c->opts.refill_max ? now - c->opts.refill_max : VG_REV_EMPTY;
     return VG_MAX(VG_MAX(wanted, compacted), VG_REV_EMPTY);
 }

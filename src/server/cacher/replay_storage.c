@@ -65,13 +65,14 @@ static bool is_behind_us(const struct vg_cache_watcher *w, const struct vg_rec *
            (rec->rev == w->replay->rev && rec->sub <= w->replay->sub) || rec->rev <= w->after;
 }
 
-/* False: it cannot be told, or it ends what could not be told. */
-static bool is_readable(struct vg_event *e)
+/* False: it cannot be told, or it replaced what cannot be told: then nobody knows whether the
+ * watcher had it. */
+static bool is_readable(const struct vg_event *e)
 {
     struct vg_obj_header h;
-    if (e->prev && !vg_rec_open(e->prev, &h))
-        e->prev = NULL;
-    return vg_rec_is_delete(e->rec) ? e->prev != NULL : vg_rec_open(e->rec, &h);
+    if (e->prev ? !vg_rec_open(e->prev, &h) : vg_rec_is_delete(e->rec))
+        return false;
+    return vg_rec_is_delete(e->rec) || vg_rec_open(e->rec, &h);
 }
 
 /* Tell what is pending. TOLD_OK: all of it. */
@@ -196,6 +197,7 @@ int vg_replay_start_storage(struct vg_cache_watcher *w)
         .from = w->replay->sub == UINT32_MAX ? w->replay->rev + 1 : w->replay->rev,
         .batch_max = STORAGE_BATCH,
         .progress = true,
+        .unreadable = true,
         .on_batch = on_batch,
         .on_end = on_end,
         .arg = s,
@@ -253,6 +255,7 @@ static int next_page(struct vg_cache_watcher *w, vg_rev at)
                  .end = vg_obj_key_slice(&s->keys.end)},
         .at = at,
         .limit = LIST_PAGE,
+        .flags = VG_RANGE_UNREADABLE,
     };
     int err = vg_storage_range(w->pk->port->c->opts.storage, &s->list);
     s->is_listing = err == 0;

@@ -69,6 +69,7 @@ int vg_rec_copy_key(const struct vg_rec *rec, struct vg_rec **ret_rec)
     if (err < 0)
         return err;
     r->op = rec->op;
+    r->is_unreadable = rec->is_unreadable;
     r->sub = rec->sub;
     r->prev_sub = rec->prev_sub;
     r->rev = rec->rev;
@@ -159,6 +160,15 @@ static void fill_from(struct vg_rec *r, const struct encoded *e)
     r->version = le64toh(e->version);
     r->time_ms = (int64_t)le64toh((uint64_t)e->time_ms);
     r->expires_ms = (int64_t)le64toh((uint64_t)e->expires_ms);
+}
+
+struct vg_slice vg_rec_claimed_key(struct vg_slice in)
+{
+    struct encoded e;
+    if (in.n < sizeof e)
+        return vg_slice(NULL, 0);
+    memcpy(&e, in.p, sizeof e);
+    return vg_slice(in.p + sizeof e, VG_MIN((size_t)le16toh(e.key_len), in.n - sizeof e));
 }
 
 int vg_rec_decode(struct vg_slice in, size_t *ret_used, struct vg_rec **ret_rec)

@@ -27,7 +27,8 @@ struct vg_rec_hung {
 struct vg_rec {
     _Atomic uint32_t refs;
     uint16_t key_len;
-    uint8_t op; /* enum vg_rec_op */
+    uint8_t op;            /* enum vg_rec_op */
+    uint8_t is_unreadable; /* what is stored does not read back: key and versions alone are known */
     uint32_t header_len;
     uint32_t value_len;
     uint32_t sub;      /* order among the changes of one revision */
@@ -93,5 +94,8 @@ void vg_rec_encode(const struct vg_rec *r, char *ret_bytes);
 /* One record at the start of `in`; *ret_used is its length. VIGIL_E_STORE_DAMAGED: short, a length
  * or a field that cannot be, or a wrong checksum; -ENOMEM. */
 VG_CHECK int vg_rec_decode(struct vg_slice in, size_t *ret_used, struct vg_rec **ret_rec);
+/* The key that an encoded record claims to have, a slice of `in`; empty: it cannot be one. For
+ * records that do not decode: nothing says that it is right. */
+struct vg_slice vg_rec_claimed_key(struct vg_slice in);
 
 #endif

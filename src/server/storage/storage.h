@@ -65,7 +65,7 @@ struct vg_op {
      * If the answer is lost, finding them proves that the transaction happened. */
     bool is_unique;
     /* Result: what the key held before; NULL when absent. After CONFLICT: of the failing op, what
-     * the key holds. Owned by the transaction. */
+     * the key holds. What does not read back comes with is_unreadable. Owned by the transaction. */
     struct vg_rec *prev;
 };
 
@@ -103,6 +103,9 @@ bool vg_keys_contain(const struct vg_keys *keys, struct vg_slice key);
 /* Fill expires_ms of every record that will expire. Engines that know it do so anyhow; etcd is
  * asked for each lease, which takes time. */
 #define VG_RANGE_EXPIRES 8u
+/* What does not read back comes as a record too, with is_unreadable: key, rev, sub, create_rev and
+ * version count. Without this flag it fails the range, which then names the key. */
+#define VG_RANGE_UNREADABLE 16u
 
 struct vg_range {
     struct vg_store_req req; /* req.rev: the revision that was read */
@@ -146,6 +149,9 @@ struct vg_watch_opts {
     bool progress;     /* report progress when foreign keys move the revision */
     bool no_prev;      /* events come without prev: saves reading it where nobody wants it */
     vg_rev prev_below; /* or else: prev need not come where it is as new as this; 0 = it comes */
+    /* Changes that do not read back come with is_unreadable, and so does prev: of such a change
+     * key, rev, sub, prev_rev and prev_sub count. Without it they end the watch. */
+    bool unreadable;
     void (*on_batch)(struct vg_watch *w, const struct vg_watch_batch *batch, void *arg);
     /* The watch is over, and gone after this call: VIGIL_E_COMPACTED (compact_rev says below what),
      * _CLOSED, _STORE_DAMAGED, -ENOMEM. Not called after vg_watch_cancel. */
@@ -202,10 +208,11 @@ struct vg_storage_stats {
     uint64_t commits;                                 /* groups made durable */
     uint64_t syncs;                                   /* of the write-ahead log */
     uint64_t wal_bytes;                               /* written to it */
-    uint64_t checkpoints, checkpoint_failures;
-    uint64_t disk_bytes;                          /* size of the files */
-    uint64_t pending;                             /* requests not yet taken by the commit thread */
-    uint64_t overlay_bytes;                       /* in memory, not yet in the base */
+    uint64_t checkpoints, checkpoint_failures, compaction_failures;
+    uint64_t damaged_records; /* that did not read back, each once; the log has their keys */
+    uint64_t disk_bytes;      /* size of the files */
+    uint64_t pending;         /* requests not yet taken by the commit thread */
+    uint64_t overlay_bytes;   /* in memory, not yet in the base */
     uint64_t progress_requests, barriers;         /* etcd: how watches were brought to a revision */
     uint64_t watch_restarts;                      /* etcd: of the one over everything */
     uint64_t past_watches;                        /* etcd: begun in the past, for replays */

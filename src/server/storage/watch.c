@@ -186,6 +186,7 @@ static int send_read(struct watch *w, vg_rev from, vg_rev to)
         .keys = w->opts.keys,
         .no_prev = w->opts.no_prev,
         .prev_below = w->opts.prev_below,
+        .unreadable = w->opts.unreadable,
     };
     int r = w->h->read(w->h, &w->read);
     w->is_reading = r == 0;

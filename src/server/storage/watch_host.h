@@ -28,6 +28,7 @@ struct vg_log_read {
     size_t n;
     vg_rev upto; /* result: complete up to here */
     bool no_prev;
+    bool unreadable;   /* as in vg_watch_opts */
     vg_rev prev_below; /* as in vg_watch_opts */
 };
 void vg_log_read_done(struct vg_log_read *read);

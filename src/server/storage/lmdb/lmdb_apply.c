@@ -1,7 +1,6 @@
-/* lmdb_apply.c - writing the base: one synced transaction per call, made by the flusher.
- * Compaction follows the log, not the keys: a change at or before the compacted revision frees the
- * version that it replaced, and itself when it is a delete. So it costs what happened, not what is
- * stored, and can stop after any change. */
+/* lmdb_apply.c - writing a frozen generation into the base, in one synced transaction made by the
+ * flusher. Nothing that lies in the base is read for it: what is damaged there does not keep new
+ * changes out. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -12,9 +11,6 @@
 #include "files.h"
 #include "lmdb_int.h"
 
-/* Changes and deadlines that one transaction cleans up: bounds how long it holds the disk. */
-#define COMPACT_SLICE 5000
-#define TTL_SLICE 2000
 /* 2 MiB of kept pages are what steady work needs again and again; more is given back. */
 #define KEPT_BYTES_MAX ((size_t)2 << 20)
 
@@ -45,7 +41,7 @@ static int file_pages(struct vg_lmdb *l, int *ret_fd, uint64_t *ret_pages, unsig
 /* LMDB counts pages that it took in a transaction even when it gave them up before writing them, so
  * a healthy file may end before the pages that it counts. Make it long enough first, as a hole: at
  * most every record, and every page of log and index on the way to it, becomes a page. */
-static int lengthen_file(struct vg_lmdb *l, const struct vg_base_apply *apply)
+int vg_lmdb_lengthen_file(struct vg_lmdb *l, uint64_t more_pages, uint64_t more_bytes)
 {
     int fd;
     uint64_t pages;
@@ -53,18 +49,23 @@ static int lengthen_file(struct vg_lmdb *l, const struct vg_base_apply *apply)
     int rc = file_pages(l, &fd, &pages, &page_size);
     if (rc)
         return rc;
-    pages += 1024 + 8 * (uint64_t)COMPACT_SLICE;
-    for (size_t i = 0; i < apply->n; i++)
-        pages += 16 + vg_rec_encoded_size(apply->recs[i]) / page_size;
     struct stat st;
     if (fstat(fd, &st) < 0)
         return errno;
-    uint64_t need = pages * page_size;
+    uint64_t need = (pages + 1024 + more_pages) * page_size + more_bytes;
     return (uint64_t)st.st_size < need && ftruncate(fd, (off_t)need) < 0 ? errno : 0;
 }
 
+static uint64_t bytes_of(const struct vg_base_apply *apply)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < apply->n; i++)
+        bytes += vg_rec_encoded_size(apply->recs[i]);
+    return bytes;
+}
+
 /* And cut the rest of the hole off again once it is known how far the pages go. */
-static void trim_file(struct vg_lmdb *l)
+void vg_lmdb_trim_file(struct vg_lmdb *l)
 {
     int fd;
     uint64_t pages;
@@ -157,8 +158,6 @@ static int put_versions(struct apply *a, const struct vg_base_apply *apply)
  * it may be there already. */
 static int put_recs(struct apply *a, const struct vg_base_apply *apply)
 {
-    if (!apply->applied)
-        return 0; /* nothing is frozen, and the log may well move on */
     uint64_t gen = a->l->wal.gen - 1;
     if (gen <= a->state.applied_gen)
         return 0;
@@ -174,165 +173,6 @@ static int put_recs(struct apply *a, const struct vg_base_apply *apply)
     return 0;
 }
 
-/* ---- compaction ---- */
-
-/* Remove one version of a key: its record from the log, its entry from keys. A record that is gone
- * already was compacted before. */
-static int forget(struct apply *a, const struct vg_rec *of, const struct key_version *kv)
-{
-    char log_buf[LOG_KEY_SIZE], val_buf[KEY_VERSION_SIZE];
-    vg_log_key_encode(kv->rev, kv->sub, log_buf);
-    MDB_val log_key = {sizeof log_buf, log_buf};
-    int rc = mdb_del(a->txn, a->l->log, &log_key, NULL);
-    if (rc && rc != MDB_NOTFOUND)
-        return rc;
-    vg_key_version_encode(kv, val_buf);
-    MDB_val key = {of->key_len, (void *)of->bytes}, val = {sizeof val_buf, val_buf};
-    rc = mdb_del(a->txn, a->l->keys, &key, &val);
-    return rc == MDB_NOTFOUND ? 0 : rc;
-}
-
-/* What `rec` replaced, as keys has it. 1, 0 when there is nothing, or an error as its negative. */
-static int replaced_version(struct apply *a, const struct vg_rec *rec, struct key_version *ret)
-{
-    if (!rec->prev_rev)
-        return 0;
-    char buf[LOG_KEY_SIZE];
-    vg_log_key_encode(rec->prev_rev, rec->prev_sub, buf);
-    MDB_val key = {sizeof buf, buf}, val;
-    int rc = mdb_get(a->txn, a->l->log, &key, &val);
-    if (rc == MDB_NOTFOUND)
-        return 0;
-    if (rc)
-        return vg_lmdb_err(rc);
-    struct vg_rec *prev;
-    size_t used;
-    int r = vg_rec_decode(vg_slice(val.mv_data, val.mv_size), &used, &prev);
-    if (r < 0)
-        return r;
-    *ret = version_of(prev);
-    vg_rec_unref(prev);
-    return 1;
-}
-
-static int compact_change(struct apply *a, const struct vg_rec *rec)
-{
-    struct key_version kv = {0};
-    int r = replaced_version(a, rec, &kv);
-    if (r > 0)
-        r = vg_lmdb_err(forget(a, rec, &kv));
-    if (r == 0 && vg_rec_is_delete(rec)) {
-        kv = version_of(rec);
-        r = vg_lmdb_err(forget(a, rec, &kv));
-    }
-    return r;
-}
-
-/* The first change with a revision of at least `from`. 1, 0 when there is none, negative. */
-static int first_change(MDB_cursor *cursor, vg_rev from, uint32_t sub, struct vg_rec **ret_rec)
-{
-    char buf[LOG_KEY_SIZE];
-    vg_log_key_encode(from, sub, buf);
-    MDB_val key = {sizeof buf, buf}, val;
-    size_t used;
-    int rc = mdb_cursor_get(cursor, &key, &val, MDB_SET_RANGE);
-    if (rc == MDB_NOTFOUND)
-        return 0;
-    if (rc)
-        return vg_lmdb_err(rc);
-    int r = vg_rec_decode(vg_slice(val.mv_data, val.mv_size), &used, ret_rec);
-    return r < 0 ? r : 1;
-}
-
-/* Changes above compact_done up to what is compacted and applied, about COMPACT_SLICE of them; a
- * revision is done whole, because compact_done counts revisions. */
-static int compact(struct apply *a, bool *ret_more)
-{
-    vg_rev upto = VG_MIN(a->state.compact_rev, a->state.applied_rev);
-    vg_rev at = a->state.compact_done + 1;
-    uint32_t sub = 0;
-    MDB_cursor *cursor;
-    *ret_more = false;
-    if (at > upto)
-        return 0;
-    int rc = mdb_cursor_open(a->txn, a->l->log, &cursor);
-    if (rc)
-        return vg_lmdb_err(rc);
-    int r = 0;
-    struct vg_rec *rec = NULL;
-    /* The cursor is sought anew for each change: deleting moves it. */
-    for (size_t n = 0; (r = first_change(cursor, at, sub, &rec)) > 0; n++) {
-        assert(rec);
-        bool is_end = rec->rev > upto;
-        *ret_more = !is_end && n >= COMPACT_SLICE && rec->rev > at;
-        if (!is_end && !*ret_more) {
-            r = compact_change(a, rec);
-            at = rec->rev;
-            sub = rec->sub + 1;
-        }
-        vg_rec_unref(rec);
-        if (r < 0 || is_end || *ret_more)
-            break;
-    }
-    mdb_cursor_close(cursor);
-    if (r >= 0)
-        a->state.compact_done = *ret_more ? at : upto;
-    return r < 0 ? r : 0;
-}
-
-/* ---- deadlines ---- */
-
-/* Does the deadline still belong to the newest version of its key? */
-static int is_stale(struct apply *a, const MDB_val *ttl_key, MDB_val *key, bool *ret_stale)
-{
-    int64_t expires;
-    vg_rev rev;
-    uint32_t sub;
-    struct key_version kv;
-    MDB_val val;
-    vg_ttl_key_decode(ttl_key->mv_data, &expires, &rev, &sub);
-    int rc = mdb_get(a->txn, a->l->keys, key, &val); /* the first duplicate: the newest */
-    if (rc == MDB_NOTFOUND) {
-        *ret_stale = true;
-        return 0;
-    }
-    if (rc)
-        return vg_lmdb_err(rc);
-    int r = vg_key_version_decode(&val, &kv);
-    *ret_stale = r == 0 && (kv.rev != rev || kv.is_delete);
-    return r;
-}
-
-static int drop_stale_deadlines(struct apply *a, int64_t now_ms)
-{
-    MDB_cursor *cursor;
-    MDB_val key, val;
-    int rc = mdb_cursor_open(a->txn, a->l->ttl, &cursor);
-    if (rc)
-        return vg_lmdb_err(rc);
-    int r = 0;
-    rc = mdb_cursor_get(cursor, &key, &val, MDB_FIRST);
-    for (size_t n = 0; !rc && r == 0 && n < TTL_SLICE; n++) {
-        int64_t expires;
-        vg_rev rev;
-        uint32_t sub;
-        vg_ttl_key_decode(key.mv_data, &expires, &rev, &sub);
-        if (expires > now_ms)
-            break;
-        bool stale = false;
-        r = is_stale(a, &key, &val, &stale);
-        if (r == 0 && stale)
-            r = vg_lmdb_err(mdb_cursor_del(cursor, 0));
-        if (r == 0)
-            rc = mdb_cursor_get(cursor, &key, &val, stale ? MDB_GET_CURRENT : MDB_NEXT);
-    }
-    mdb_cursor_close(cursor);
-    /* After a delete at the end there is no current entry: EINVAL is LMDB's word for that. */
-    if (r == 0 && rc && rc != MDB_NOTFOUND && rc != EINVAL)
-        r = vg_lmdb_err(rc);
-    return r;
-}
-
 /* ---- the transaction ---- */
 
 /* LMDB keeps the memory of every page that a transaction wrote, for the next one: after a large
@@ -340,10 +180,7 @@ static int drop_stale_deadlines(struct apply *a, int64_t now_ms)
  * goes first: then it waits for the next time. */
 static void give_back_pages(struct vg_lmdb *l, const struct vg_base_apply *apply)
 {
-    size_t bytes = 0;
-    for (size_t i = 0; i < apply->n; i++)
-        bytes += vg_rec_encoded_size(apply->recs[i]);
-    l->kept_bytes = VG_MAX(l->kept_bytes, bytes);
+    l->kept_bytes = VG_MAX(l->kept_bytes, (size_t)bytes_of(apply));
     if (l->kept_bytes < KEPT_BYTES_MAX || pthread_rwlock_trywrlock(&l->env_lock) != 0)
         return;
     vg_lmdb_env_close(l);
@@ -355,39 +192,28 @@ static void give_back_pages(struct vg_lmdb *l, const struct vg_base_apply *apply
     malloc_trim(0);
 }
 
-static int run(struct apply *a, struct vg_base_apply *apply)
-{
-    a->state.compact_rev = VG_MAX(a->state.compact_rev, apply->compact_rev);
-    int r = vg_lmdb_err(put_recs(a, apply));
-    if (r == 0)
-        r = compact(a, &apply->more);
-    if (r == 0)
-        r = drop_stale_deadlines(a, apply->now_ms);
-    if (r == 0)
-        r = vg_lmdb_err(vg_lmdb_put_meta(a->txn, a->l->meta, &a->state));
-    return r;
-}
-
-int vg_lmdb_apply(struct vg_base *b, struct vg_base_apply *apply)
+int vg_lmdb_apply(struct vg_base *b, const struct vg_base_apply *apply)
 {
     struct vg_lmdb *l = VG_CONTAINER_OF(b, struct vg_lmdb, base);
     struct apply a = {.l = l, .state = l->state};
     if (!l->env)
         return -EIO;
-    int rc = lengthen_file(l, apply);
+    int rc = vg_lmdb_lengthen_file(l, 17 * (uint64_t)apply->n, bytes_of(apply));
     if (!rc)
         rc = mdb_txn_begin(l->env, NULL, 0, &a.txn);
     if (rc)
         return vg_lmdb_err(rc);
-    int r = run(&a, apply);
-    if (r < 0) {
+    rc = put_recs(&a, apply);
+    if (!rc)
+        rc = vg_lmdb_put_meta(a.txn, l->meta, &a.state);
+    if (rc) {
         mdb_txn_abort(a.txn);
-        return r;
+        return vg_lmdb_err(rc);
     }
     rc = mdb_txn_commit(a.txn);
     if (rc == 0) {
         l->state = a.state;
-        trim_file(l);
+        vg_lmdb_trim_file(l);
         give_back_pages(l, apply);
     }
     return vg_lmdb_err(rc);

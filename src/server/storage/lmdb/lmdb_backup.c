@@ -123,8 +123,23 @@ static int copy_file(const char *from, int dirfd, const char *name)
     return r;
 }
 
+/* Forgets them. */
+static int check_readable(struct vg_rec **recs, size_t n, struct vg_status *reterr_status)
+{
+    int r = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (recs[i]->is_unreadable && r == 0)
+            r = vg_fail(reterr_status, VIGIL_E_STORE_DAMAGED,
+                        "the record of key %.*s does not read back: delete it where the backup was "
+                        "made, and make another",
+                        VG_SLICE_ARG(vg_rec_key(recs[i])));
+        vg_rec_unref(recs[i]);
+    }
+    return r;
+}
+
 /* Read everything through the checksums: every key must have its newest record. */
-static int check_all(struct vg_base_view *v)
+static int check_all(struct vg_base_view *v, struct vg_status *reterr_status)
 {
     struct vg_rec *recs[64];
     struct vg_keys all = {.kind = VG_KEYS_FROM};
@@ -138,14 +153,13 @@ static int check_all(struct vg_base_view *v)
             break;
         vg_rec_unref(last);
         last = n ? vg_rec_ref(recs[n - 1]) : NULL;
-        for (size_t i = 0; i < n; i++)
-            vg_rec_unref(recs[i]);
+        r = check_readable(recs, n, reterr_status);
     }
     vg_rec_unref(last);
     return r;
 }
 
-static int check_records(struct vg_lmdb *l)
+static int check_records(struct vg_lmdb *l, struct vg_status *reterr_status)
 {
     struct vg_base_view *v;
     int r = vg_lmdb_view_open(&l->base, &v);
@@ -153,7 +167,7 @@ static int check_records(struct vg_lmdb *l)
         return r;
     r = vg_lmdb_view_begin(v);
     if (r == 0) {
-        r = check_all(v);
+        r = check_all(v, reterr_status);
         vg_lmdb_view_end(v);
     }
     vg_lmdb_view_close(v);
@@ -184,7 +198,8 @@ static int adopt(struct vg_lmdb *l, vg_rev bump, struct store_meta *ret_state)
     return vg_lmdb_err(rc);
 }
 
-static int check_and_adopt(const char *path, vg_rev bump, struct store_meta *ret_state)
+static int check_and_adopt(const char *path, vg_rev bump, struct store_meta *ret_state,
+                           struct vg_status *reterr_status)
 {
     struct vg_lmdb *l;
     int r = vg_lmdb_new(path, VG_RESTORE_MAP_SIZE, &l);
@@ -192,7 +207,7 @@ static int check_and_adopt(const char *path, vg_rev bump, struct store_meta *ret
         return r;
     r = vg_lmdb_env_open(l);
     if (r == 0)
-        r = check_records(l);
+        r = check_records(l, reterr_status);
     if (r == 0)
         r = adopt(l, bump, ret_state);
     vg_lmdb_env_close(l);
@@ -204,6 +219,7 @@ static int fill_dir(const char *backup, const char *dir, int dirfd, vg_rev bump,
                     struct vg_status *reterr_status)
 {
     struct store_meta state = {0};
+    struct vg_status damage = {0};
     char path[4096];
     int n = snprintf(path, sizeof path, "%s/%s", dir, VG_FILE_DATA_NEW);
     if (n < 0 || (size_t)n >= sizeof path)
@@ -212,10 +228,10 @@ static int fill_dir(const char *backup, const char *dir, int dirfd, vg_rev bump,
     if (r == 0)
         r = copy_file(backup, dirfd, VG_FILE_DATA_NEW);
     if (r == 0)
-        r = check_and_adopt(path, bump, &state);
+        r = check_and_adopt(path, bump, &state, &damage);
     if (r == VIGIL_E_STORE_DAMAGED)
-        return vg_fail(reterr_status, r, "the backup %s is damaged: a record does not read back",
-                       backup);
+        return vg_fail(reterr_status, r, "the backup %s is damaged: %s", backup,
+                       damage.err == r ? damage.message : "a record does not read back");
     unlinkat(dirfd, VG_FILE_DATA_NEW "-lock", 0);
     if (r == 0)
         r = vg_wal_create(dirfd, state.salt, state.applied_rev, state.applied_rev + bump);

@@ -41,8 +41,21 @@ struct store_meta {
     int64_t created_ms;
 };
 
+/* A record that did not read back. */
+#define VG_DAMAGED_KEPT 64 /* remembered; those beyond are logged again when they are met again */
+struct vg_log_at {
+    vg_rev rev;
+    uint32_t sub;
+};
+struct vg_damaged {
+    struct vg_log_at at;
+    size_t key_len;
+    char key[VG_STORAGE_KEY_MAX];
+};
+
 struct vg_lmdb {
     struct vg_base base;
+    const struct vg_log *logger; /* NULL: silent */
     int dirfd, lockfd;
     char *path; /* of the data file */
     size_t map_size;
@@ -56,7 +69,10 @@ struct vg_lmdb {
     size_t kept_bytes;       /* of pages that LMDB keeps in memory, about; the flusher's */
     uint64_t ceiling;        /* no_sync: revisions up to here are reserved on the disk */
     struct vg_wal wal;
-    _Atomic uint64_t log_used; /* bytes in this generation */
+    _Atomic uint64_t log_used;  /* bytes in this generation */
+    struct vg_mutex damaged_mu; /* rank STORE_BASE: the next two */
+    size_t n_damaged;           /* so far; the newest of them are in the ring */
+    struct vg_damaged damaged[VG_DAMAGED_KEPT];
 };
 
 /* An LMDB result as one of ours. */
@@ -76,10 +92,6 @@ VG_CHECK int vg_key_version_decode(const MDB_val *in, struct key_version *ret);
 
 #define LOG_KEY_SIZE 12
 void vg_log_key_encode(vg_rev rev, uint32_t sub, char out[LOG_KEY_SIZE]);
-struct vg_log_at {
-    vg_rev rev;
-    uint32_t sub;
-};
 struct vg_log_at vg_log_key_decode(const char *in); /* LOG_KEY_SIZE bytes */
 #define TTL_KEY_SIZE 20
 void vg_ttl_key_encode(int64_t expires_ms, vg_rev rev, uint32_t sub, char out[TTL_KEY_SIZE]);
@@ -123,17 +135,16 @@ VG_CHECK int vg_lmdb_version_at(struct vg_base_view *v, MDB_val *key, vg_rev at,
 /* A record that says no more than what `keys` knows. */
 VG_CHECK int vg_lmdb_make_key_rec(const MDB_val *key, const struct key_version *kv,
                                   struct vg_rec **ret_rec);
-/* Where the record of a version lies in the log; nothing of it is looked at. `of`: the key, for
- * what is told a person. */
-VG_CHECK int vg_lmdb_find_rec(struct vg_base_view *v, struct vg_slice of,
-                              const struct key_version *kv, struct vg_slice *ret_encoded);
-/* And the record itself. */
+/* Where the record of a version lies in the log; nothing of it is looked at. It must be there (E3):
+ * p == NULL when it is not. */
+VG_CHECK int vg_lmdb_find_rec(struct vg_base_view *v, const struct key_version *kv,
+                              struct vg_slice *ret_encoded);
+/* And the record itself, perhaps an unreadable one. */
 VG_CHECK int vg_lmdb_read_rec(struct vg_base_view *v, struct vg_slice of,
                               const struct key_version *kv, struct vg_rec **ret_rec);
 /* The record must be the one that was looked for, whole: index entries have no checksum. */
 bool vg_lmdb_is_record(const struct vg_rec *rec, struct vg_slice key, const struct key_version *kv);
-/* VIGIL_E_STORE_DAMAGED, and what to tell a person: of a record, of an index entry. */
-int vg_lmdb_fail_record(struct vg_base_view *v, struct vg_slice key, vg_rev rev);
+/* VIGIL_E_STORE_DAMAGED, and what to tell a person of an index entry. */
 int vg_lmdb_fail_entry(struct vg_base_view *v, struct vg_slice key);
 /* lmdb_scan.c */
 int vg_lmdb_collect(struct vg_base_view *v, const struct vg_keys *keys, struct vg_slice after,
@@ -143,8 +154,32 @@ int vg_lmdb_log_read(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_r
                      size_t max, size_t *ret_n);
 int vg_lmdb_deadlines(struct vg_base_view *v, const struct vg_deadline *after,
                       struct vg_rec **ret_recs, size_t max, size_t *ret_n);
+/* lmdb_damage.c. Thread: any. */
+/* Log it and count it, once. */
+void vg_lmdb_note_damage(struct vg_lmdb *l, struct vg_slice key, struct vg_log_at at);
+/* A change whose record does not read back, as the index knows it. prev.rev 0: it replaced nothing.
+ */
+struct vg_lost_change {
+    size_t key_len;
+    char key[VG_STORAGE_KEY_MAX];
+    struct key_version kv, prev;
+};
+/* 1; 0: no key has it; negative. `encoded`: the damaged bytes. Moves the cursor. */
+VG_CHECK int vg_lmdb_find_lost(struct vg_lmdb *l, MDB_cursor *keys, struct vg_log_at at,
+                               struct vg_slice encoded, struct vg_lost_change *ret);
+/* The record that stands for one that does not read back: of a version, of a place in the log. */
+VG_CHECK int vg_lmdb_make_unreadable(struct vg_lmdb *l, struct vg_slice key,
+                                     const struct key_version *kv, struct vg_rec **ret_rec);
+VG_CHECK int vg_lmdb_make_lost(struct vg_base_view *v, struct vg_log_at at, struct vg_slice encoded,
+                               struct vg_rec **ret_rec);
 /* lmdb_apply.c */
-int vg_lmdb_apply(struct vg_base *b, struct vg_base_apply *apply);
+int vg_lmdb_apply(struct vg_base *b, const struct vg_base_apply *apply);
+/* E4, before a write transaction that may take so many pages and bytes, and after it. An LMDB
+ * result. */
+VG_CHECK int vg_lmdb_lengthen_file(struct vg_lmdb *l, uint64_t more_pages, uint64_t more_bytes);
+void vg_lmdb_trim_file(struct vg_lmdb *l);
+/* lmdb_compact.c */
+int vg_lmdb_compact(struct vg_base *b, struct vg_base_compact *compact);
 /* lmdb_backup.c */
 int vg_lmdb_backup(struct vg_base *base, struct vg_backup *b);
 

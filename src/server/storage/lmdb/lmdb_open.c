@@ -129,6 +129,7 @@ static const struct vg_base_ops lmdb_ops = {
     .log_read = vg_lmdb_log_read,
     .deadlines = vg_lmdb_deadlines,
     .apply = vg_lmdb_apply,
+    .compact = vg_lmdb_compact,
     .reopen = reopen,
     .backup = vg_lmdb_backup,
     .disk_bytes = disk_bytes,
@@ -153,6 +154,7 @@ int vg_lmdb_new(const char *path, size_t map_size, struct vg_lmdb **ret_lmdb)
     l->wal.syncs = &l->base.syncs;
     l->wal.bytes = &l->base.log_bytes;
     vg_list_init(&l->views);
+    vg_mutex_init(&l->damaged_mu, VG_RANK_STORE_BASE);
     pthread_rwlockattr_t attr;
     pthread_rwlockattr_init(&attr);
     /* Reopening must get its turn between readers. */
@@ -174,6 +176,7 @@ void vg_lmdb_free(struct vg_lmdb *l)
     if (l->lockfd >= 0)
         close(l->lockfd); /* last: ends the lock */
     pthread_rwlock_destroy(&l->env_lock);
+    vg_mutex_done(&l->damaged_mu);
     vg_free(l->path);
     vg_free(l);
 }
@@ -397,6 +400,7 @@ int vg_storage_open_lmdb(const struct vg_storage_opts *opts, struct vg_storage *
         r = vg_lmdb_new(path, o.map_size, &l);
     if (r == 0) {
         l->no_sync = o.unsafe_no_fsync;
+        l->logger = o.log;
         r = open_store(l, &o, &s, &status);
     }
     if (r < 0) {

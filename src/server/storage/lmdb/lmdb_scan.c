@@ -73,8 +73,10 @@ static int find_item(struct vg_base_view *v, const struct scan *s, struct vg_sli
     const struct vg_rec *rec = vg_known_at(s->known, kv->rev);
     p->known[p->n] = rec;
     if (!rec) {
+        struct vg_decode_item *item = &p->items[p->n];
         p->n_unread++;
-        return vg_lmdb_find_rec(v, key, kv, &p->items[p->n].in);
+        int r = vg_lmdb_find_rec(v, kv, &item->in);
+        return r == 0 && !item->in.p ? vg_lmdb_make_unreadable(v->l, key, kv, &item->rec) : r;
     }
     __builtin_prefetch(rec, 1);
     __builtin_prefetch((const char *)rec + 64);
@@ -145,16 +147,20 @@ static int take_known(struct vg_base_view *v, struct piece *p)
 /* Each must be the record that was looked for; found: what finding them came to. */
 static int decode_piece(struct vg_base_view *v, struct piece *p, int found)
 {
-    size_t i = 0;
-    int r = vg_decode_finish(&v->decoder, p->n, &i);
+    size_t failed = 0;
+    int r = vg_decode_finish(&v->decoder, p->n, &failed);
     if (found < 0)
         return found;
-    if (r < 0)
-        return r == VIGIL_E_STORE_DAMAGED ? vg_lmdb_fail_record(v, p->keys[i], p->versions[i].rev)
-                                          : r;
-    for (i = 0; i < p->n; i++) {
-        if (p->items[i].in.p && !vg_lmdb_is_record(p->items[i].rec, p->keys[i], &p->versions[i]))
-            return vg_lmdb_fail_record(v, p->keys[i], p->versions[i].rev);
+    for (size_t i = 0; i < p->n; i++) {
+        struct vg_decode_item *item = &p->items[i];
+        if (!item->in.p || (item->rec && vg_lmdb_is_record(item->rec, p->keys[i], &p->versions[i])))
+            continue;
+        if (item->err < 0 && item->err != VIGIL_E_STORE_DAMAGED)
+            return item->err;
+        item->rec = vg_rec_unref(item->rec);
+        r = vg_lmdb_make_unreadable(v->l, p->keys[i], &p->versions[i], &item->rec);
+        if (r < 0)
+            return r;
     }
     return take_known(v, p);
 }
@@ -226,16 +232,22 @@ static int find_log(struct vg_base_view *v, MDB_val *key, MDB_val *val, vg_rev t
 /* A record must be the one that its place in the log promises; found as above. */
 static int decode_log(struct vg_base_view *v, struct log_piece *p, int found)
 {
-    size_t i = 0;
-    int r = vg_decode_finish(&v->decoder, p->n, &i);
+    size_t failed = 0;
+    int r = vg_decode_finish(&v->decoder, p->n, &failed);
     if (found < 0)
         return found;
-    for (i = 0; r == 0 && i < p->n; i++) {
-        const struct vg_rec *rec = p->items[i].rec;
-        if (rec->rev != p->at[i].rev || rec->sub != p->at[i].sub)
-            r = VIGIL_E_STORE_DAMAGED;
+    for (size_t i = 0; i < p->n; i++) {
+        struct vg_decode_item *item = &p->items[i];
+        if (item->rec && item->rec->rev == p->at[i].rev && item->rec->sub == p->at[i].sub)
+            continue;
+        if (item->err < 0 && item->err != VIGIL_E_STORE_DAMAGED)
+            return item->err;
+        item->rec = vg_rec_unref(item->rec);
+        r = vg_lmdb_make_lost(v, p->at[i], item->in, &item->rec);
+        if (r < 0)
+            return r;
     }
-    return r;
+    return 0;
 }
 
 int vg_lmdb_log_read(struct vg_base_view *v, vg_rev from, vg_rev to, struct vg_rec **ret_recs,

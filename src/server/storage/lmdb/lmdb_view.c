@@ -123,15 +123,6 @@ const char *vg_lmdb_damage(struct vg_base_view *v)
     return v->damage;
 }
 
-int vg_lmdb_fail_record(struct vg_base_view *v, struct vg_slice key, vg_rev rev)
-{
-    snprintf(v->damage, sizeof v->damage,
-             "the stored data is damaged: the record of key %.*s at revision %llu does not read "
-             "back; restore from a backup",
-             VG_SLICE_ARG(key), (unsigned long long)rev);
-    return VIGIL_E_STORE_DAMAGED;
-}
-
 int vg_lmdb_fail_entry(struct vg_base_view *v, struct vg_slice key)
 {
     snprintf(v->damage, sizeof v->damage,
@@ -148,18 +139,16 @@ bool vg_lmdb_is_record(const struct vg_rec *rec, struct vg_slice key, const stru
            !vg_rec_is_delete(rec);
 }
 
-int vg_lmdb_find_rec(struct vg_base_view *v, struct vg_slice of, const struct key_version *kv,
+int vg_lmdb_find_rec(struct vg_base_view *v, const struct key_version *kv,
                      struct vg_slice *ret_encoded)
 {
     char buf[LOG_KEY_SIZE];
     vg_log_key_encode(kv->rev, kv->sub, buf);
     MDB_val key = {sizeof buf, buf}, val;
     int rc = mdb_cursor_get(v->log, &key, &val, MDB_SET_KEY);
-    if (rc == MDB_NOTFOUND)
-        return vg_lmdb_fail_record(v, of, kv->rev); /* E3 */
-    if (rc)
+    if (rc && rc != MDB_NOTFOUND)
         return vg_lmdb_err(rc);
-    *ret_encoded = vg_slice(val.mv_data, val.mv_size);
+    *ret_encoded = rc ? vg_slice(NULL, 0) : vg_slice(val.mv_data, val.mv_size);
     return 0;
 }
 
@@ -168,18 +157,17 @@ int vg_lmdb_read_rec(struct vg_base_view *v, struct vg_slice of, const struct ke
 {
     struct vg_slice encoded = {NULL, 0};
     size_t used;
-    int r = vg_lmdb_find_rec(v, of, kv, &encoded);
+    int r = vg_lmdb_find_rec(v, kv, &encoded);
     if (r < 0)
         return r;
     r = vg_rec_decode(encoded, &used, ret_rec);
-    if (r == VIGIL_E_STORE_DAMAGED)
-        return vg_lmdb_fail_record(v, of, kv->rev);
-    if (r < 0)
+    if (r < 0 && r != VIGIL_E_STORE_DAMAGED)
         return r;
-    if (vg_lmdb_is_record(*ret_rec, of, kv) && used == encoded.n)
+    if (r == 0 && vg_lmdb_is_record(*ret_rec, of, kv) && used == encoded.n)
         return 0;
-    *ret_rec = vg_rec_unref(*ret_rec);
-    return vg_lmdb_fail_record(v, of, kv->rev);
+    if (r == 0)
+        *ret_rec = vg_rec_unref(*ret_rec);
+    return vg_lmdb_make_unreadable(v->l, of, kv, ret_rec);
 }
 
 int vg_lmdb_make_key_rec(const MDB_val *key, const struct key_version *kv, struct vg_rec **ret_rec)

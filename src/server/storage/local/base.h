@@ -35,14 +35,19 @@ static inline struct vg_deadline vg_deadline_of(const struct vg_rec *rec)
     return (struct vg_deadline){.ms = rec->expires_ms, .rev = rec->rev, .sub = rec->sub};
 }
 
-/* What one apply writes in one durable transaction. */
+/* What one apply writes in one durable transaction: a frozen generation. */
 struct vg_base_apply {
-    struct vg_rec *const *recs; /* of a frozen generation, in order */
+    struct vg_rec *const *recs; /* in order */
     size_t n;
-    vg_rev applied;     /* where that generation ends; 0: none is frozen */
+    vg_rev applied; /* where the generation ends */
+};
+
+/* What one compaction does in one durable transaction. */
+struct vg_base_compact {
     vg_rev compact_rev; /* forget what was superseded at or before it */
     int64_t now_ms;     /* deadlines before it that no longer count are dropped */
-    bool more;          /* result: call again, compaction has more to do */
+    size_t max;         /* changes to look at, about; 0 = a default */
+    bool more;          /* result: call again, there is more to do */
 };
 
 struct vg_base_ops {
@@ -62,7 +67,8 @@ struct vg_base_ops {
     int (*view_begin)(struct vg_base_view *v);
     void (*view_end)(struct vg_base_view *v);
     /* After VIGIL_E_STORE_DAMAGED from one of the calls below: what was found, for a person. Valid
-     * until the view's next call. */
+     * until the view's next call. A record that does not read back is none of this: it comes with
+     * is_unreadable, as long as its key is known. */
     const char *(*damage)(struct vg_base_view *v);
     /* Newest change of a key at or before `at`, deletes included. 1 found, 0 not, negative. */
     int (*get)(struct vg_base_view *v, struct vg_slice key, vg_rev at, struct vg_rec **ret_rec);
@@ -82,8 +88,10 @@ struct vg_base_ops {
                      struct vg_rec **ret_recs, size_t max, size_t *ret_n);
 
     /* Writing. Thread: the flusher. */
-    int (*apply)(struct vg_base *b, struct vg_base_apply *apply);
-    int (*reopen)(struct vg_base *b); /* after a failed apply */
+    int (*apply)(struct vg_base *b, const struct vg_base_apply *apply);
+    /* Records that do not read back are passed over. */
+    int (*compact)(struct vg_base *b, struct vg_base_compact *compact);
+    int (*reopen)(struct vg_base *b); /* after a failed apply or compact */
     /* Thread: any one at a time. */
     int (*backup)(struct vg_base *b, struct vg_backup *backup);
     uint64_t (*disk_bytes)(struct vg_base *b);
@@ -94,6 +102,7 @@ struct vg_base {
     const struct vg_base_ops *ops;
     /* Counters of the log, written by the commit thread, read by anyone. */
     _Atomic uint64_t syncs, log_bytes;
+    _Atomic uint64_t damaged; /* records that did not read back, each once; any thread */
 };
 
 #endif

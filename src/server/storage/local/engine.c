@@ -129,6 +129,7 @@ static void engine_stats(struct vg_storage *s, struct vg_storage_stats *ret_stat
         .commits = read_count(&e->n_commits),
         .checkpoints = read_count(&e->n_checkpoints),
         .checkpoint_failures = read_count(&e->n_checkpoint_failures),
+        .compaction_failures = read_count(&e->n_compaction_failures),
         .pending = vg_mailbox_count(&e->commit.box),
         .overlay_bytes = vg_table_bytes(l.active) + (l.frozen ? vg_table_bytes(l.frozen) : 0),
         .read_only = atomic_load_explicit(&e->log_broken, memory_order_relaxed),
@@ -136,9 +137,29 @@ static void engine_stats(struct vg_storage *s, struct vg_storage_stats *ret_stat
     if (e->base) {
         ret_stats->syncs = read_count(&e->base->syncs);
         ret_stats->wal_bytes = read_count(&e->base->log_bytes);
+        ret_stats->damaged_records = read_count(&e->base->damaged);
         ret_stats->disk_bytes = e->base->ops->disk_bytes(e->base);
     }
     vg_layers_done(&l);
+}
+
+/* A disk that takes no checkpoint, or a base that cannot be compacted, is told here before the log
+ * is full and writes are refused. */
+static int engine_health(struct vg_storage *s, struct vg_status *reterr_status)
+{
+    struct vg_engine *e = engine_of(s);
+    int err = atomic_load(&e->flusher_err);
+    if (err < 0)
+        return vg_fail(reterr_status, err,
+                       "checkpoints fail (%s): what is written goes to the log alone, until that "
+                       "is full; see the log of vigild",
+                       vg_err_text(err));
+    err = atomic_load(&e->compact_err);
+    if (err < 0)
+        return vg_fail(reterr_status, err,
+                       "compaction fails (%s): the store grows; see the log of vigild",
+                       vg_err_text(err));
+    return 0;
 }
 
 /* ---- threads ---- */
@@ -250,6 +271,7 @@ static const struct vg_storage_ops engine_ops = {
     .backup = engine_backup,
     .revision = engine_revision,
     .compacted = engine_compacted,
+    .health = engine_health,
     .stats = engine_stats,
     .close = engine_close,
 };

@@ -94,9 +94,10 @@ struct vg_engine {
     int64_t base_deadline_ms;          /* the next one after it; INT64_MAX: none */
 
     _Atomic bool deadlines_changed; /* by the flusher: look at those of the base again */
-    _Atomic int flusher_err;        /* of its last attempt; 0: it works */
+    _Atomic int flusher_err;        /* of its last checkpoint; 0: it works */
+    _Atomic int compact_err;        /* of its last compaction, likewise */
     _Atomic uint64_t n_txns, n_conflicts, n_puts, n_deletes, n_expired, n_commits, n_checkpoints,
-        n_checkpoint_failures;
+        n_checkpoint_failures, n_compaction_failures;
 };
 
 /* Start an engine whose state is `take_active` (and `take_frozen`, ending at frozen_last) over

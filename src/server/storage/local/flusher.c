@@ -7,7 +7,7 @@
 
 #define RETRY_NS (1 * VG_NS_PER_S)
 
-static void note_result(struct vg_engine *e, int r)
+static void note_checkpoint(struct vg_engine *e, int r)
 {
     if ((atomic_exchange(&e->flusher_err, r) < 0) == (r < 0))
         return;
@@ -18,22 +18,42 @@ static void note_result(struct vg_engine *e, int r)
     vg_waker_wake(&e->commit.waker); /* it may be waiting for room */
 }
 
-static int apply_once(struct vg_engine *e, struct vg_table *frozen, struct vg_base_apply *apply)
+static void note_compaction(struct vg_engine *e, int r)
 {
-    *apply = (struct vg_base_apply){
-        .compact_rev = atomic_load_explicit(&e->compacted, memory_order_acquire),
-        .now_ms = vg_clock_wall_ms(e->opts.clock),
-    };
-    if (frozen) {
-        apply->recs = vg_table_frozen_log(frozen, &apply->n);
-        apply->applied = e->frozen_last; /* stands while frozen does */
-    }
-    int r = e->base->ops->apply(e->base, apply);
-    note_result(e, r);
+    if ((atomic_exchange(&e->compact_err, r) < 0) == (r < 0))
+        return;
+    if (r < 0)
+        vg_error(e->opts.log, "compaction_failed", "err=%s retry_s=1", vg_err_name(r));
+    else
+        vg_warn(e->opts.log, "compaction_works_again");
+}
+
+static int checkpoint(struct vg_engine *e, struct vg_table *frozen)
+{
+    struct vg_base_apply apply = {.applied = e->frozen_last}; /* stands while frozen does */
+    apply.recs = vg_table_frozen_log(frozen, &apply.n);
+    int r = e->base->ops->apply(e->base, &apply);
+    note_checkpoint(e, r);
     if (r < 0) {
         atomic_fetch_add_explicit(&e->n_checkpoint_failures, 1, memory_order_relaxed);
         (void)e->base->ops->reopen(e->base); /* the next apply tells when it did not help */
     }
+    return r;
+}
+
+static int compact(struct vg_engine *e, bool *ret_more)
+{
+    struct vg_base_compact c = {
+        .compact_rev = atomic_load_explicit(&e->compacted, memory_order_acquire),
+        .now_ms = vg_clock_wall_ms(e->opts.clock),
+    };
+    int r = e->base->ops->compact(e->base, &c);
+    note_compaction(e, r);
+    if (r < 0) {
+        atomic_fetch_add_explicit(&e->n_compaction_failures, 1, memory_order_relaxed);
+        (void)e->base->ops->reopen(e->base);
+    }
+    *ret_more = c.more;
     return r;
 }
 
@@ -56,13 +76,13 @@ int vg_flusher_step(struct vg_engine *e, bool *ret_more)
     struct vg_mail *compactions = e->compactions;
     e->compactions = NULL;
     vg_mutex_unlock(&e->mu);
-    struct vg_base_apply apply;
-    int r = apply_once(e, frozen, &apply);
-    *ret_more = r < 0 || apply.more;
+    int r = frozen ? checkpoint(e, frozen) : 0;
     if (r == 0 && frozen)
         thaw(e, frozen);
-    vg_engine_answer_all(compactions, r);
-    return r;
+    int compacted = compact(e, ret_more); /* also when there was no room: it makes some */
+    vg_engine_answer_all(compactions, compacted);
+    *ret_more |= r < 0 || compacted < 0;
+    return r < 0 ? r : compacted;
 }
 
 static bool has_work(struct vg_engine *e, vg_rev done_compact)
@@ -145,7 +165,8 @@ void *vg_flusher_main(void *engine)
     while (!atomic_load(&e->closing)) {
         bool more = false;
         uint64_t now = vg_clock_mono_ns(e->opts.clock);
-        if ((retry_at == VG_WAIT_FOREVER || now >= retry_at) && has_work(e, done_compact)) {
+        /* After a failure the base may be closed: it is opened by the next step, work or not. */
+        if (retry_at == VG_WAIT_FOREVER ? has_work(e, done_compact) : now >= retry_at) {
             vg_rev compact = atomic_load_explicit(&e->compacted, memory_order_acquire);
             int r = vg_flusher_step(e, &more);
             retry_at = r < 0 ? now + RETRY_NS : VG_WAIT_FOREVER;

@@ -4,7 +4,8 @@
 
 #include "engine.h"
 
-/* Write out the frozen table if there is one, compact a slice. Thread: the flusher, or whoever
+/* Write out the frozen table if there is one, compact a slice: two transactions, neither of which
+ * keeps the other from happening. Thread: the flusher, or whoever
  * closes the engine once the flusher has ended. */
 int vg_flusher_step(struct vg_engine *e, bool *ret_more);
 

@@ -62,6 +62,28 @@ static int add_result(struct vg_range *range, struct vg_rec *take_rec, size_t *c
     return 0;
 }
 
+/* It comes with the others if the caller wants that, and fails the range if not. */
+static int check_readable(struct vg_range *range, const struct vg_rec *rec)
+{
+    if (VG_LIKELY(!rec->is_unreadable) || (range->flags & VG_RANGE_UNREADABLE))
+        return 0;
+    return vg_fail(&range->req.status, VIGIL_E_STORE_DAMAGED,
+                   "the stored data is damaged: the record of key %.*s at revision %llu does not "
+                   "read back; restore from a backup",
+                   VG_SLICE_ARG(vg_rec_key(rec)), (unsigned long long)rec->rev);
+}
+
+/* The next change of the range. 1, 0 when there is none, negative. */
+static int next_readable(struct reader *rd, struct vg_merge *m, struct vg_range *range,
+                         struct vg_rec **ret_rec)
+{
+    int r = vg_merge_next(m, rd->e, ret_rec);
+    int err = r > 0 ? check_readable(range, *ret_rec) : 0;
+    if (err < 0)
+        *ret_rec = vg_rec_unref(*ret_rec);
+    return err < 0 ? err : r;
+}
+
 static int walk_range(struct reader *rd, struct vg_merge *m, struct vg_range *range)
 {
     bool is_count_only = (range->flags & VG_RANGE_COUNT_ONLY) == VG_RANGE_COUNT_ONLY;
@@ -69,7 +91,7 @@ static int walk_range(struct reader *rd, struct vg_merge *m, struct vg_range *ra
     size_t cap = 0;
     struct vg_rec *rec;
     int r;
-    while ((r = vg_merge_next(m, rd->e, &rec)) > 0) {
+    while ((r = next_readable(rd, m, range, &rec)) > 0) {
         range->count++;
         if (range->n_recs < limit) {
             r = add_result(range, rec, &cap);
@@ -101,9 +123,11 @@ static int read_one(struct reader *rd, struct vg_range *range)
         return 0;
     }
     range->count = 1;
-    if ((range->flags & VG_RANGE_COUNT_ONLY) == VG_RANGE_COUNT_ONLY) {
+    bool is_count_only = (range->flags & VG_RANGE_COUNT_ONLY) == VG_RANGE_COUNT_ONLY;
+    r = is_count_only ? 0 : check_readable(range, rec);
+    if (is_count_only || r < 0) {
         vg_rec_unref(rec);
-        return 0;
+        return r;
     }
     return add_result(range, rec, &cap);
 }
@@ -147,7 +171,7 @@ static int read_once(struct reader *rd, struct vg_range *range)
     if (r < 0)
         return r;
     r = read_range(rd, range);
-    if (r == VIGIL_E_STORE_DAMAGED)
+    if (r == VIGIL_E_STORE_DAMAGED && range->req.status.err != r)
         vg_fail(&range->req.status, r, "%s", rd->e->base->ops->damage(rd->view));
     end(rd);
     return r;
@@ -210,6 +234,8 @@ static int add_event(struct reader *rd, struct vg_log_read *read, struct vg_rec 
     }
     struct vg_event *ev = &read->events[read->n++];
     *ev = (struct vg_event){.rec = take_rec};
+    if (VG_UNLIKELY(take_rec->is_unreadable) && !read->unreadable)
+        return VIGIL_E_STORE_DAMAGED;
     bool is_new = read->prev_below && take_rec->prev_rev >= read->prev_below;
     if (!take_rec->prev_rev || read->no_prev || is_new)
         return 0;
@@ -218,6 +244,8 @@ static int add_event(struct reader *rd, struct vg_log_read *read, struct vg_rec 
         vg_layers_get(rd->e, &rd->layers, rd->view, vg_rec_key(take_rec), take_rec->rev - 1, &prev);
     if (r > 0)
         ev->prev = prev;
+    if (r > 0 && prev->is_unreadable && !read->unreadable)
+        return VIGIL_E_STORE_DAMAGED;
     return r < 0 ? r : 0;
 }
 

@@ -144,12 +144,25 @@ void vg_upkeep_compact(struct vg_engine *e, vg_rev target)
         ;
 }
 
+/* The first change of the base at or after a revision that says when it was made. */
+static int first_dated(struct vg_engine *e, vg_rev rev, struct vg_rec **ret_rec, size_t *ret_n)
+{
+    for (;;) {
+        int r = e->base->ops->log_read(e->commit_view, rev, VG_REV_MAX, ret_rec, 1, ret_n);
+        if (r < 0 || *ret_n == 0 || (*ret_rec)->time_ms)
+            return r;
+        rev = (*ret_rec)->rev + 1; /* it does not read back */
+        *ret_rec = vg_rec_unref(*ret_rec);
+        *ret_n = 0;
+    }
+}
+
 /* When was this revision written? The first change at or after it tells. */
 static int64_t time_of(struct vg_engine *e, vg_rev rev)
 {
     struct vg_rec *rec = NULL;
     size_t n = 0;
-    if (e->base && e->base->ops->log_read(e->commit_view, rev, VG_REV_MAX, &rec, 1, &n) < 0)
+    if (e->base && first_dated(e, rev, &rec, &n) < 0)
         return INT64_MAX;
     if (n == 0 && e->group_frozen)
         n = vg_table_log(e->group_frozen, rev, VG_REV_MAX, &rec, 1);
