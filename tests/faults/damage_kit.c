@@ -150,7 +150,7 @@ void dk_make_closed(const char *dir)
 
 void dk_copy_files(const char *from, const char *to)
 {
-    static const char *const names[] = {"data.mdb", "wal-0", "wal-1"};
+    static const char *const names[] = {"data.mdb", "wal-0", "wal-1", "durable"};
     assert_int_equal(mkdir(to, 0700), 0);
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
         size_t n;

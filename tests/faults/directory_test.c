@@ -28,7 +28,8 @@ static void a_file_in_the_place_of_a_directory_is_refused(void **state)
 static void expect_modes(const char *dir)
 {
     struct stat st;
-    static const char *const names[] = {"data.mdb", "data.mdb-lock", "wal-0", "wal-1", "lock"};
+    static const char *const names[] = {"data.mdb", "data.mdb-lock", "wal-0",
+                                        "wal-1",    "durable",       "lock"};
     assert_int_equal(stat(dir, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {

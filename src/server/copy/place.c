@@ -82,7 +82,7 @@ static int remove_store(const char *dir, struct vg_status *reterr_status)
 {
     static const char *const names[] = {"wal-0",    "wal-1",        "data.mdb-lock",
                                         "data.mdb", "data.mdb.new", "data.mdb.new-lock",
-                                        "ceiling",  "lock"};
+                                        "ceiling",  "durable",      "lock"};
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT

@@ -63,6 +63,8 @@ static bool is_ours(const char *name)
                                         VG_FILE_CEILING ".new",
                                         "wal-0",
                                         "wal-1",
+                                        VG_FILE_DURABLE,
+                                        VG_FILE_DURABLE ".new",
                                         "."};
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
         if (strcmp(name, names[i]) == 0)
@@ -87,7 +89,7 @@ int vg_dir_look(int dirfd, enum vg_dir_content *ret_content, char *ret_name, siz
     for (struct dirent *e; (e = readdir(dir));) {
         has_data |= strcmp(e->d_name, VG_FILE_DATA) == 0;
         has_new |= strcmp(e->d_name, VG_FILE_DATA_NEW) == 0;
-        has_wal |= strncmp(e->d_name, "wal-", 4) == 0;
+        has_wal |= strncmp(e->d_name, "wal-", 4) == 0 || strcmp(e->d_name, VG_FILE_DURABLE) == 0;
         if (!has_foreign && !is_ours(e->d_name)) {
             has_foreign = true;
             snprintf(ret_name, name_size, "%s", e->d_name);
@@ -213,6 +215,7 @@ void vg_dir_drop_store(int dirfd)
     unlinkat(dirfd, VG_FILE_DATA_NEW "-lock", 0);
     unlinkat(dirfd, "wal-0", 0);
     unlinkat(dirfd, "wal-1", 0);
+    unlinkat(dirfd, VG_FILE_DURABLE, 0);
     if (vg_sync_dir(dirfd) == 0)
         unlinkat(dirfd, VG_FILE_DATA_NEW, 0);
 }

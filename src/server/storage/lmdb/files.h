@@ -10,6 +10,7 @@
 #define VG_FILE_DATA_NEW "data.mdb.new"
 #define VG_FILE_LOCK "lock"
 #define VG_FILE_CEILING "ceiling"
+#define VG_FILE_DURABLE "durable" /* durable.h */
 
 /* Open the directory, made 0700 if it is not there. A directory that others may read is narrowed.
  */

@@ -18,7 +18,13 @@ struct apply {
     struct vg_lmdb *l;
     MDB_txn *txn;
     struct store_meta state;
+    struct vg_sums sums; /* as they will be after it */
 };
+
+static struct vg_slice slice_of(const MDB_val *v)
+{
+    return vg_slice(v->mv_data, v->mv_size);
+}
 
 /* ---- E4 ---- */
 
@@ -77,16 +83,18 @@ void vg_lmdb_trim_file(struct vg_lmdb *l)
 
 /* ---- records ---- */
 
-static int put_log(MDB_cursor *log, const struct vg_rec *rec)
+static int put_log(struct apply *a, MDB_cursor *log, const struct vg_rec *rec)
 {
     char buf[LOG_KEY_SIZE];
     vg_log_key_encode(rec->rev, rec->sub, buf);
     MDB_val key = {sizeof buf, buf};
     MDB_val val = {vg_rec_encoded_size(rec), NULL};
     int rc = mdb_cursor_put(log, &key, &val, MDB_APPEND | MDB_RESERVE);
-    if (!rc)
-        vg_rec_encode(rec, val.mv_data);
-    return rc;
+    if (rc)
+        return rc;
+    vg_rec_encode(rec, val.mv_data);
+    vg_sums_add(&a->sums, VG_SUM_LOG, slice_of(&key), vg_slice(NULL, 0));
+    return 0;
 }
 
 static struct key_version version_of(const struct vg_rec *rec)
@@ -100,13 +108,16 @@ static struct key_version version_of(const struct vg_rec *rec)
     };
 }
 
-static int put_version(MDB_cursor *keys, const struct vg_rec *rec)
+static int put_version(struct apply *a, MDB_cursor *keys, const struct vg_rec *rec)
 {
     char buf[KEY_VERSION_SIZE];
     struct key_version kv = version_of(rec);
     vg_key_version_encode(&kv, buf);
     MDB_val key = {rec->key_len, (void *)rec->bytes}, val = {sizeof buf, buf};
-    return mdb_cursor_put(keys, &key, &val, 0);
+    int rc = mdb_cursor_put(keys, &key, &val, 0);
+    if (!rc)
+        vg_sums_add(&a->sums, VG_SUM_KEYS, slice_of(&key), slice_of(&val));
+    return rc;
 }
 
 static int put_deadline(struct apply *a, const struct vg_rec *rec)
@@ -116,19 +127,22 @@ static int put_deadline(struct apply *a, const struct vg_rec *rec)
     char buf[TTL_KEY_SIZE];
     vg_ttl_key_encode(rec->expires_ms, rec->rev, rec->sub, buf);
     MDB_val key = {sizeof buf, buf}, val = {rec->key_len, (void *)rec->bytes};
-    return mdb_put(a->txn, a->l->ttl, &key, &val, 0);
+    int rc = mdb_put(a->txn, a->l->ttl, &key, &val, 0);
+    if (!rc)
+        vg_sums_add(&a->sums, VG_SUM_TTL, slice_of(&key), slice_of(&val));
+    return rc;
 }
 
 /* Through one cursor, which remembers where it was. */
 static int put_all(struct apply *a, MDB_dbi dbi, struct vg_rec *const *recs, size_t n,
-                   int (*put)(MDB_cursor *cursor, const struct vg_rec *rec))
+                   int (*put)(struct apply *a, MDB_cursor *cursor, const struct vg_rec *rec))
 {
     MDB_cursor *cursor;
     int rc = mdb_cursor_open(a->txn, dbi, &cursor);
     if (rc)
         return rc;
     for (size_t i = 0; i < n && !rc; i++)
-        rc = put(cursor, recs[i]);
+        rc = put(a, cursor, recs[i]);
     mdb_cursor_close(cursor);
     return rc;
 }
@@ -195,7 +209,7 @@ static void give_back_pages(struct vg_lmdb *l, const struct vg_base_apply *apply
 int vg_lmdb_apply(struct vg_base *b, const struct vg_base_apply *apply)
 {
     struct vg_lmdb *l = VG_CONTAINER_OF(b, struct vg_lmdb, base);
-    struct apply a = {.l = l, .state = l->state};
+    struct apply a = {.l = l, .state = l->state, .sums = l->sums};
     if (!l->env)
         return -EIO;
     int rc = vg_lmdb_lengthen_file(l, 17 * (uint64_t)apply->n, bytes_of(apply));
@@ -205,7 +219,7 @@ int vg_lmdb_apply(struct vg_base *b, const struct vg_base_apply *apply)
         return vg_lmdb_err(rc);
     rc = put_recs(&a, apply);
     if (!rc)
-        rc = vg_lmdb_put_meta(a.txn, l->meta, &a.state);
+        rc = vg_lmdb_put_state(a.txn, l, &a.state, &a.sums);
     if (rc) {
         mdb_txn_abort(a.txn);
         return vg_lmdb_err(rc);
@@ -213,6 +227,7 @@ int vg_lmdb_apply(struct vg_base *b, const struct vg_base_apply *apply)
     rc = mdb_txn_commit(a.txn);
     if (rc == 0) {
         l->state = a.state;
+        l->sums = a.sums;
         vg_lmdb_trim_file(l);
         give_back_pages(l, apply);
     }

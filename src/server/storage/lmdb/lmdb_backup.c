@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "files.h"
 #include "lmdb_open.h"
+#include "lmdb_verify.h"
 
 /* ---- backup ---- */
 
@@ -53,16 +54,16 @@ static int publish(const char *beside, const char *path)
 static int finish_backup(struct vg_backup *b, int fd, const char *beside)
 {
     struct stat st;
-    struct store_meta meta = {0};
+    struct vg_data_facts facts;
     int r = fstat(fd, &st) < 0 ? -errno : 0;
     if (r == 0)
-        r = vg_lmdb_inspect(beside, &meta, &b->req.status);
+        r = vg_lmdb_inspect(beside, &facts, &b->req.status);
     if (r == 0)
         r = publish(beside, b->path);
     if (r < 0)
         return r;
     b->bytes = (uint64_t)st.st_size;
-    b->req.rev = meta.applied_rev;
+    b->req.rev = facts.meta.applied_rev;
     return 0;
 }
 
@@ -190,6 +191,8 @@ static int adopt(struct vg_lmdb *l, vg_rev bump, struct store_meta *ret_state)
     if (rc)
         return vg_lmdb_err(rc);
     rc = vg_lmdb_put_meta(txn, l->meta, &state);
+    if (!rc && l->has_sums)
+        rc = vg_lmdb_put_sums(txn, l->meta, &l->sums, &state);
     if (rc)
         mdb_txn_abort(txn);
     else
@@ -247,9 +250,9 @@ static int fill_dir(const char *backup, const char *dir, int dirfd, vg_rev bump,
 int vg_storage_restore_lmdb(const char *backup, const char *dir, vg_rev bump,
                             struct vg_status *reterr_status)
 {
-    struct store_meta meta;
+    struct vg_data_facts facts;
     int dirfd = -1, lockfd = -1;
-    int r = vg_lmdb_inspect(backup, &meta, reterr_status);
+    int r = vg_lmdb_inspect(backup, &facts, reterr_status);
     if (r == 0)
         r = vg_dir_open(dir, &dirfd, reterr_status);
     if (r < 0)

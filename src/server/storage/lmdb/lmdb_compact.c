@@ -18,8 +18,14 @@ struct compaction {
     MDB_txn *txn;
     MDB_cursor *log, *keys;
     struct store_meta state;
+    struct vg_sums sums; /* as they will be after it */
     bool is_changed;
 };
+
+static struct vg_slice slice_of(const MDB_val *v)
+{
+    return vg_slice(v->mv_data, v->mv_size);
+}
 
 /* ---- one version ---- */
 
@@ -29,7 +35,16 @@ static int forget_record(struct compaction *c, struct vg_log_at at)
     vg_log_key_encode(at.rev, at.sub, buf);
     MDB_val key = {sizeof buf, buf};
     int rc = mdb_del(c->txn, c->l->log, &key, NULL);
+    if (!rc)
+        vg_sums_remove(&c->sums, VG_SUM_LOG, slice_of(&key), vg_slice(NULL, 0));
     return rc == MDB_NOTFOUND ? 0 : rc; /* it was compacted before */
+}
+
+/* The version under the cursor; `of` is its key. */
+static int forget_version(struct compaction *c, struct vg_slice of, const MDB_val *val)
+{
+    vg_sums_remove(&c->sums, VG_SUM_KEYS, of, slice_of(val));
+    return mdb_cursor_del(c->keys, 0);
 }
 
 /* Remove one version of a key: its record from the log, its entry from keys. */
@@ -47,7 +62,7 @@ static int forget(struct compaction *c, struct vg_slice of, struct vg_log_at at)
         return 0;
     if (rc || vg_key_version_decode(&val, &kv) < 0 || kv.rev != at.rev || kv.sub != at.sub)
         return rc;
-    return mdb_cursor_del(c->keys, 0);
+    return forget_version(c, of, &val);
 }
 
 /* ---- changes ---- */
@@ -76,7 +91,7 @@ static int forget_older(struct compaction *c, struct vg_slice key, struct vg_log
         if (vg_key_version_decode(&val, &kv) == 0)
             rc = forget_record(c, (struct vg_log_at){kv.rev, kv.sub});
         if (!rc)
-            rc = mdb_cursor_del(c->keys, 0);
+            rc = forget_version(c, key, &val);
         if (rc)
             return rc;
     }
@@ -200,8 +215,10 @@ static int drop_stale_deadlines(struct compaction *c, int64_t now_ms)
     for (size_t n = 0; !rc && r == 0 && n < TTL_SLICE && is_due(&key, now_ms); n++) {
         bool stale = false;
         r = is_stale(c, &key, &val, &stale);
-        if (r == 0 && stale)
+        if (r == 0 && stale) {
+            vg_sums_remove(&c->sums, VG_SUM_TTL, slice_of(&key), slice_of(&val));
             r = vg_lmdb_err(mdb_cursor_del(cursor, 0));
+        }
         c->is_changed |= stale;
         if (r == 0)
             rc = mdb_cursor_get(cursor, &key, &val, stale ? MDB_GET_CURRENT : MDB_NEXT);
@@ -234,14 +251,14 @@ static int run(struct compaction *c, struct vg_base_compact *compact)
     if (c->keys)
         mdb_cursor_close(c->keys);
     if (r == 0 && c->is_changed)
-        r = vg_lmdb_err(vg_lmdb_put_meta(c->txn, c->l->meta, &c->state));
+        r = vg_lmdb_err(vg_lmdb_put_state(c->txn, c->l, &c->state, &c->sums));
     return r;
 }
 
 int vg_lmdb_compact(struct vg_base *b, struct vg_base_compact *compact)
 {
     struct vg_lmdb *l = VG_CONTAINER_OF(b, struct vg_lmdb, base);
-    struct compaction c = {.l = l, .state = l->state};
+    struct compaction c = {.l = l, .state = l->state, .sums = l->sums};
     compact->more = false;
     if (!l->env)
         return -EIO;
@@ -258,6 +275,7 @@ int vg_lmdb_compact(struct vg_base *b, struct vg_base_compact *compact)
         r = vg_lmdb_err(mdb_txn_commit(c.txn));
     if (r == 0) {
         l->state = c.state;
+        l->sums = c.sums;
         vg_lmdb_trim_file(l);
     }
     return r;

@@ -1,4 +1,5 @@
-/* lmdb_env.c - opening and inspecting the environment, and the form of its keys. */
+/* lmdb_env.c - opening the environment, and the form of its keys. What may be opened was verified
+ * before (lmdb_verify.c). */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -167,6 +168,37 @@ static int get_meta(MDB_txn *txn, MDB_dbi meta, struct store_meta *ret_meta)
     return 0;
 }
 
+int vg_lmdb_put_sums(MDB_txn *txn, MDB_dbi meta, const struct vg_sums *sums,
+                     const struct store_meta *state)
+{
+    struct vg_sums_record record;
+    vg_sums_record_make(&record, sums, mdb_txn_id(txn), state);
+    MDB_val key = {sizeof VG_SUMS_KEY - 1, (void *)VG_SUMS_KEY};
+    MDB_val val = {sizeof record, &record};
+    return mdb_put(txn, meta, &key, &val, 0);
+}
+
+int vg_lmdb_put_state(MDB_txn *txn, struct vg_lmdb *l, const struct store_meta *state,
+                      const struct vg_sums *sums)
+{
+    int rc = vg_lmdb_put_meta(txn, l->meta, state);
+    return rc || !l->has_sums ? rc : vg_lmdb_put_sums(txn, l->meta, sums, state);
+}
+
+/* Those of the last transaction. After a commit that failed halfway they are what counts; before
+ * the first commit to an older store there are none, and what opening added up stays. */
+static int get_sums(MDB_txn *txn, struct vg_lmdb *l)
+{
+    MDB_val key = {sizeof VG_SUMS_KEY - 1, (void *)VG_SUMS_KEY}, val;
+    int rc = mdb_get(txn, l->meta, &key, &val);
+    if (rc)
+        return rc == MDB_NOTFOUND ? 0 : rc;
+    int r = vg_sums_record_read(vg_slice(val.mv_data, val.mv_size), mdb_txn_id(txn), &l->state,
+                                &l->sums);
+    l->has_sums |= r > 0;
+    return r < 0 ? MDB_CORRUPTED : 0;
+}
+
 int vg_lmdb_env_create(const char *path, const struct store_meta *meta)
 {
     MDB_env *env;
@@ -182,6 +214,8 @@ int vg_lmdb_env_create(const char *path, const struct store_meta *meta)
         rc = open_dbs(txn, MDB_CREATE, &dbs);
     if (!rc)
         rc = vg_lmdb_put_meta(txn, dbs.meta, meta);
+    if (!rc)
+        rc = vg_lmdb_put_sums(txn, dbs.meta, &dbs.sums, meta);
     if (!rc) {
         rc = mdb_txn_commit(txn);
         txn = NULL;
@@ -234,6 +268,8 @@ int vg_lmdb_env_open(struct vg_lmdb *l)
         rc = open_dbs(txn, 0, l);
     if (!rc)
         rc = get_meta(txn, l->meta, &l->state);
+    if (!rc)
+        rc = get_sums(txn, l);
     if (!rc) {
         rc = mdb_txn_commit(txn); /* keeps the handles */
         txn = NULL;
@@ -251,129 +287,4 @@ void vg_lmdb_env_close(struct vg_lmdb *l)
     if (l->env)
         mdb_env_close(l->env);
     l->env = NULL;
-}
-
-/* ---- inspecting ---- */
-
-/* What the first page of an LMDB 0.9 file says, as far as we need it. LMDB itself checks little and
- * maps whatever is there; a file that is too short would end the process with SIGBUS. */
-struct lmdb_meta_page {
-    uint64_t pgno;
-    uint16_t pad, flags;
-    uint32_t free;
-    uint32_t magic, version;
-    uint64_t address, map_size;
-    struct {
-        uint32_t psize; /* in the first of the two */
-        uint16_t flags, depth;
-        uint64_t pages[3], entries, root;
-    } dbs[2];
-    uint64_t last_pgno, txnid;
-};
-#define LMDB_MAGIC 0xBEEFC0DEu
-#define LMDB_DATA_VERSION 1u
-#define LMDB_META_FLAG 0x08u
-
-static int fail_data(struct vg_status *status, int err, const char *path, const char *what)
-{
-    return vg_fail(status, err,
-                   "%s %s; nothing was changed: restore from a backup, or give vigil an empty "
-                   "directory",
-                   path, what);
-}
-
-static bool is_meta_page(const struct lmdb_meta_page *m)
-{
-    return m->magic == LMDB_MAGIC && (m->flags & LMDB_META_FLAG);
-}
-
-static int inspect_pages(int fd, const char *path, struct vg_status *reterr_status)
-{
-    struct lmdb_meta_page m[2];
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return vg_fail(reterr_status, -errno, "cannot read %s: %s", path, vg_err_text(-errno));
-    if (!S_ISREG(st.st_mode))
-        return fail_data(reterr_status, VIGIL_E_STORE_FOREIGN, path, "is not a regular file");
-    if (st.st_size == 0)
-        return fail_data(reterr_status, VIGIL_E_STORE_DAMAGED, path, "is empty");
-    ssize_t n = vg_read_at(fd, &m[0], sizeof m[0], 0);
-    if (n < (ssize_t)sizeof m[0] || m[0].magic != LMDB_MAGIC)
-        return fail_data(reterr_status, VIGIL_E_STORE_FOREIGN, path,
-                         "is not a vigil store (not an LMDB file)");
-    if (m[0].version != LMDB_DATA_VERSION)
-        return fail_data(reterr_status, VIGIL_E_STORE_VERSION, path,
-                         "was written by another version of LMDB");
-    uint32_t psize = m[0].dbs[0].psize;
-    if (!is_meta_page(&m[0]) || psize < 512 || psize > 65536 || (psize & (psize - 1)))
-        return fail_data(reterr_status, VIGIL_E_STORE_DAMAGED, path, "has a damaged first page");
-    n = vg_read_at(fd, &m[1], sizeof m[1], psize);
-    if (n < (ssize_t)sizeof m[1] || !is_meta_page(&m[1]) || m[1].version != LMDB_DATA_VERSION ||
-        m[1].dbs[0].psize != psize)
-        return fail_data(reterr_status, VIGIL_E_STORE_DAMAGED, path, "has a damaged second page");
-    const struct lmdb_meta_page *newest = m[0].txnid > m[1].txnid ? &m[0] : &m[1];
-    bool is_absurd =
-        newest->last_pgno > (UINT64_C(1) << 48) ||
-        (newest->dbs[1].root != UINT64_MAX && newest->dbs[1].root > newest->last_pgno) ||
-        (newest->dbs[0].root != UINT64_MAX && newest->dbs[0].root > newest->last_pgno);
-    if (is_absurd)
-        return fail_data(reterr_status, VIGIL_E_STORE_DAMAGED, path, "has a damaged meta page");
-    if ((uint64_t)st.st_size < (newest->last_pgno + 1) * psize)
-        return fail_data(reterr_status, VIGIL_E_STORE_DAMAGED, path, "is cut off");
-    return 0;
-}
-
-static int check_meta(const struct store_meta *m, const char *path, struct vg_status *reterr_status)
-{
-    if (memcmp(m->magic, STORE_MAGIC, sizeof m->magic) != 0)
-        return fail_data(reterr_status, VIGIL_E_STORE_FOREIGN, path, "is not a vigil store");
-    if (m->format != STORE_FORMAT)
-        return vg_fail(reterr_status, VIGIL_E_STORE_VERSION,
-                       "%s has format %u, this vigil reads format %u; nothing was changed: use the "
-                       "vigil that wrote it",
-                       path, m->format, STORE_FORMAT);
-    return 0;
-}
-
-static int inspect_env(const char *path, size_t map_size, struct store_meta *ret_meta)
-{
-    MDB_env *env;
-    MDB_txn *txn = NULL;
-    MDB_dbi meta;
-    int rc = new_env(map_size, &env);
-    if (rc)
-        return rc;
-    rc = mdb_env_open(env, path, MDB_NOSUBDIR | MDB_RDONLY | MDB_NOLOCK, 0600);
-    if (!rc)
-        rc = mdb_txn_begin(env, NULL, MDB_RDONLY, &txn);
-    if (!rc)
-        rc = mdb_dbi_open(txn, "meta", 0, &meta);
-    if (!rc)
-        rc = get_meta(txn, meta, ret_meta);
-    if (txn)
-        mdb_txn_abort(txn);
-    mdb_env_close(env);
-    return rc;
-}
-
-int vg_lmdb_inspect(const char *path, struct store_meta *ret_meta, struct vg_status *reterr_status)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return vg_fail(reterr_status, -errno, "cannot open %s: %s", path, vg_err_text(-errno));
-    int r = inspect_pages(fd, path, reterr_status);
-    struct stat st = {0};
-    if (r == 0 && fstat(fd, &st) < 0)
-        r = -errno;
-    close(fd);
-    if (r < 0)
-        return r;
-    int rc = inspect_env(path, VG_ALIGN_UP((size_t)st.st_size, (size_t)1 << 20), ret_meta);
-    if (rc == MDB_NOTFOUND || rc == MDB_INCOMPATIBLE)
-        return fail_data(reterr_status, VIGIL_E_STORE_FOREIGN, path,
-                         "is an LMDB file, but not a vigil store");
-    if (rc)
-        return vg_fail(reterr_status, vg_lmdb_err(rc), "cannot read %s: %s", path,
-                       mdb_strerror(rc));
-    return check_meta(ret_meta, path, reterr_status);
 }

@@ -5,6 +5,7 @@
  *   ttl    (deadline, revision, sub) -> key                       deadlines that may still count
  *   meta   "vigil"                   -> struct store_meta         what has been applied and
  * compacted
+ *          "sums"                    -> struct vg_sums_record     checksums of all of the above
  *
  * `keys` keeps its versions as sorted duplicates with the revision inverted, so that the newest
  * one, and the newest one at or before any revision, are each one seek away.
@@ -22,6 +23,7 @@
 
 #include "base/list.h"
 #include "decode.h"
+#include "lmdb_sums.h"
 #include "server/storage/local/base.h"
 #include "wal.h"
 
@@ -66,6 +68,8 @@ struct vg_lmdb {
     struct vg_list views; /* all of them; changed under env_lock */
     MDB_dbi log, keys, ttl, meta;
     struct store_meta state; /* as applied last; the flusher's */
+    struct vg_sums sums;     /* likewise */
+    bool has_sums;           /* else they are not known, and not written */
     size_t kept_bytes;       /* of pages that LMDB keeps in memory, about; the flusher's */
     uint64_t ceiling;        /* no_sync: revisions up to here are reserved on the disk */
     struct vg_wal wal;
@@ -103,10 +107,12 @@ VG_CHECK int vg_lmdb_env_open(struct vg_lmdb *l);
 void vg_lmdb_env_close(struct vg_lmdb *l);
 /* Make a new environment file at `path`, with this meta, synced. */
 VG_CHECK int vg_lmdb_env_create(const char *path, const struct store_meta *meta);
-/* Look at a data file without touching it: is it whole, and ours? */
-VG_CHECK int vg_lmdb_inspect(const char *path, struct store_meta *ret_meta,
-                             struct vg_status *reterr_status);
 VG_CHECK int vg_lmdb_put_meta(MDB_txn *txn, MDB_dbi meta, const struct store_meta *state);
+VG_CHECK int vg_lmdb_put_sums(MDB_txn *txn, MDB_dbi meta, const struct vg_sums *sums,
+                              const struct store_meta *state);
+/* Both: what every transaction ends with. */
+VG_CHECK int vg_lmdb_put_state(MDB_txn *txn, struct vg_lmdb *l, const struct store_meta *state,
+                               const struct vg_sums *sums);
 
 /* A reader's look at the base: a read transaction with its cursors, made once, renewed for each
  * use.

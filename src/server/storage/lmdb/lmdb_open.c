@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "files.h"
+#include "lmdb_verify.h"
 #include "server/storage/local/engine.h"
 
 /* Revisions reserved at a time when the log is not synced. */
@@ -84,7 +85,7 @@ static int reopen(struct vg_base *b)
 /* What the files take on the disk; holes do not count. */
 static uint64_t disk_bytes(struct vg_base *b)
 {
-    static const char *const names[] = {VG_FILE_DATA, "wal-0", "wal-1"};
+    static const char *const names[] = {VG_FILE_DATA, "wal-0", "wal-1", VG_FILE_DURABLE};
     uint64_t total = 0;
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
         struct stat st;
@@ -150,7 +151,7 @@ int vg_lmdb_new(const char *path, size_t map_size, struct vg_lmdb **ret_lmdb)
     }
     l->base.ops = &lmdb_ops;
     l->map_size = map_size;
-    l->dirfd = l->lockfd = l->wal.fd[0] = l->wal.fd[1] = -1;
+    l->dirfd = l->lockfd = l->wal.fd[0] = l->wal.fd[1] = l->wal.durable.fd = -1;
     l->wal.syncs = &l->base.syncs;
     l->wal.bytes = &l->base.log_bytes;
     vg_list_init(&l->views);
@@ -355,7 +356,14 @@ static int open_dir(struct vg_lmdb *l, const struct vg_storage_opts *o,
             return vg_fail(reterr_status, r, "cannot make a store in %s: %s", o->dir,
                            vg_err_text(r));
     }
-    return vg_lmdb_inspect(l->path, &l->state, reterr_status);
+    struct vg_data_facts facts;
+    r = vg_lmdb_inspect(l->path, &facts, reterr_status);
+    if (r < 0)
+        return r;
+    l->state = facts.meta;
+    l->sums = facts.sums;
+    l->has_sums = true;
+    return 0;
 }
 
 static int open_store(struct vg_lmdb *l, const struct vg_storage_opts *o, struct vg_engine_start *s,

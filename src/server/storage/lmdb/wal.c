@@ -39,7 +39,7 @@ static int write_head(int fd, uint64_t salt, uint64_t gen, vg_rev prev_last, vg_
         .salt = htole64(salt),
         .prev_last = htole64(prev_last),
         .base = htole64(base),
-        .flags = htole32(manner == VG_WAL_NO_SYNC ? WAL_FLAG_NO_SYNC : 0),
+        .flags = htole32(manner == VG_WAL_NO_SYNC ? WAL_FLAG_NO_SYNC : WAL_FLAG_MARKED),
     };
     h.crc = vg_wal_head_crc(&h);
     memcpy(page, &h, sizeof h);
@@ -50,6 +50,9 @@ static int write_head(int fd, uint64_t salt, uint64_t gen, vg_rev prev_last, vg_
 /* Also the second file gets its header page now: beginning a generation then never needs room. */
 int vg_wal_create(int dirfd, uint64_t salt, vg_rev applied, vg_rev base)
 {
+    int err = vg_durable_create(dirfd, salt, base);
+    if (err < 0)
+        return err;
     for (unsigned which = 0; which < 2; which++) {
         int fd = -1;
         int r = vg_wal_open_file(dirfd, which, O_CREAT | O_TRUNC, &fd);
@@ -74,6 +77,7 @@ void vg_wal_close(struct vg_wal *w)
             close(w->fd[i]);
         w->fd[i] = -1;
     }
+    vg_durable_close(&w->durable);
     vg_buf_done(&w->frame);
 }
 
@@ -182,6 +186,7 @@ int vg_wal_append(struct vg_wal *w, const struct vg_event *events, size_t n)
         return r;
     w->offset += w->frame_n;
     w->last = events[n - 1].rec->rev;
+    vg_durable_note(&w->durable, w->last);
     atomic_fetch_add_explicit(w->syncs, w->manner == VG_WAL_NO_SYNC ? 0 : 1, memory_order_relaxed);
     atomic_fetch_add_explicit(w->bytes, w->frame_n, memory_order_relaxed);
     if (w->frame.cap > VG_WAL_FRAME_KEEP)

@@ -11,6 +11,7 @@
  *   L3 the header of generation g+1 is on the disk before its first frame is written.
  *   L4 whatever follows the last good frame is void: a torn group that nobody was told of, older
  *      generations, zeros. A good frame behind a bad one is damage, because of L2.
+ *   L5 a log that ends below the mark (durable.h) has lost acknowledged groups: that is damage.
  * Pages are written ahead as zeros, so that a sync writes data alone and no file metadata; a frame
  * that goes over them is written past the page cache and made durable by the same call, where the
  * file system can do that (wal_disk.c). The
@@ -20,7 +21,7 @@
 #define VG_STORAGE_WAL_H
 
 #include "base/buf.h"
-#include "server/storage/storage.h"
+#include "durable.h"
 
 #define VG_WAL_PAGE ((size_t)4096)
 
@@ -44,6 +45,7 @@ struct vg_wal {
     bool is_header_void; /* a header write failed: make it void before anything else */
     struct vg_buf frame; /* reused; the frame begins at the first page boundary in it */
     size_t frame_n;
+    struct vg_durable durable; /* the newest revision that was acknowledged */
     _Atomic uint64_t *syncs, *bytes;
 };
 

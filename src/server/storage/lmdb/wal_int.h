@@ -10,6 +10,7 @@
 #define WAL_VERSION 1
 #define WAL_FRAME_MAGIC 0x76474657u
 #define WAL_FLAG_NO_SYNC 1u
+#define WAL_FLAG_MARKED 2u /* the mark was kept (durable.h): it must be there */
 /* A frame buffer larger than this is not kept for the next group. */
 #define VG_WAL_FRAME_KEEP ((size_t)1 << 20)
 

@@ -3,6 +3,7 @@
  * is believed before its checksum is. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -125,10 +126,11 @@ static bool has_frame_behind(const struct wal_file *f, uint64_t salt, uint64_t g
 static int fail_damaged(struct vg_status *status, const struct wal_file *f, size_t at,
                         const char *what)
 {
-    return vg_fail(status, VIGIL_E_STORE_DAMAGED,
-                   "wal-%u is damaged at byte %zu: %s; restore from a backup, or move the "
-                   "directory away and start anew",
-                   f->which, at, what);
+    return vg_fail(
+        status, VIGIL_E_STORE_DAMAGED,
+        "wal-%u is damaged at byte %zu: %s; nothing was changed: restore from a backup, or "
+        "let vigil-store repair save what can be read and say what is lost",
+        f->which, at, what);
 }
 
 /* Replay one generation. `upto`: where the next generation says it ends; 0 = as far as it goes. */
@@ -202,6 +204,54 @@ static int replay_all(struct vg_wal *w, struct wal_file files[2], uint64_t appli
     return r;
 }
 
+/* ---- the mark ---- */
+
+static int fail_mark(struct vg_status *status, const char *what)
+{
+    return vg_fail(status, VIGIL_E_STORE_DAMAGED,
+                   "the file " VG_FILE_DURABLE " %s, so nobody can tell whether the log is whole; "
+                   "nothing was changed: put the file back, restore from a backup, or let "
+                   "vigil-store repair go on with what can be read",
+                   what);
+}
+
+/* L5. A store of an older vigil has no mark; it gets one when all else is well. */
+static int check_mark(struct vg_wal *w, const struct wal_file files[2],
+                      struct vg_status *reterr_status)
+{
+    const struct wal_file *f = &files[w->gen & 1];
+    int r = vg_durable_open(&w->durable, w->dirfd, w->salt);
+    if (r == -ENOENT)
+        return f->head.flags & WAL_FLAG_MARKED ? fail_mark(reterr_status, "is missing") : 0;
+    if (r == VIGIL_E_STORE_DAMAGED)
+        return fail_mark(reterr_status, "is damaged");
+    if (r < 0)
+        return vg_fail(reterr_status, r, "cannot read " VG_FILE_DURABLE ": %s", vg_err_text(r));
+    if ((f->head.flags & WAL_FLAG_NO_SYNC) || w->last >= w->durable.last)
+        return 0;
+    return vg_fail(reterr_status, VIGIL_E_STORE_DAMAGED,
+                   "wal-%u ends at revision %" PRIu64 ", but revision %" PRIu64
+                   " was acknowledged: what came between them is missing or damaged; nothing was "
+                   "changed: put the file back, restore from a backup, or let vigil-store repair "
+                   "save what can be read and say what is lost",
+                   f->which, w->last, w->durable.last);
+}
+
+/* What was replayed is on the disk now. */
+static int settle_mark(struct vg_wal *w)
+{
+    if (w->manner == VG_WAL_NO_SYNC) {
+        vg_durable_close(&w->durable);
+        return 0;
+    }
+    if (w->durable.fd >= 0)
+        return vg_durable_settle(&w->durable, w->last);
+    int r = vg_durable_create(w->dirfd, w->salt, w->last);
+    return r < 0 ? r : vg_durable_open(&w->durable, w->dirfd, w->salt);
+}
+
+/* ---- opening ---- */
+
 static int write_back(struct vg_wal *w, const struct wal_file *f, size_t at, size_t n)
 {
     vg_buf_clear(&w->frame); /* not from the mapping: it is of the pages that are written */
@@ -234,6 +284,7 @@ int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t applied_gen
     struct wal_file files[2] = {{.fd = -1}, {.fd = -1}};
     w->dirfd = dirfd;
     w->salt = salt;
+    w->durable.fd = -1;
     w->manner = no_sync ? VG_WAL_NO_SYNC : VG_WAL_FDATASYNC;
     int r = 0;
     for (unsigned i = 0; i < 2 && r == 0; i++) {
@@ -241,13 +292,15 @@ int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t applied_gen
         if (r == -ENOENT)
             r = vg_fail(reterr_status, VIGIL_E_STORE_DAMAGED,
                         "wal-%u is missing: acknowledged writes may be gone; put it back, restore "
-                        "from a backup, or move the directory away and start anew",
+                        "from a backup, or let vigil-store repair save what can be read",
                         i);
         else if (r < 0)
             vg_fail(reterr_status, r, "cannot read wal-%u: %s", i, vg_err_text(r));
     }
     if (r == 0)
         r = replay_all(w, files, applied_gen, applied_rev, replay, reterr_status);
+    if (r == 0)
+        r = check_mark(w, files, reterr_status);
     for (unsigned i = 0; i < 2; i++) {
         w->fd[i] = files[i].fd;
         w->ahead[i] = files[i].n - files[i].n % VG_WAL_PAGE;
@@ -255,6 +308,8 @@ int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t applied_gen
             vg_fail(reterr_status, r, "cannot write wal-%u: %s", i, vg_err_text(r));
         unmap_file(&files[i]);
     }
+    if (r == 0 && (r = settle_mark(w)) < 0)
+        vg_fail(reterr_status, r, "cannot write " VG_FILE_DURABLE ": %s", vg_err_text(r));
     if (r < 0)
         vg_wal_close(w);
     return r;
