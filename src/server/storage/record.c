@@ -194,3 +194,17 @@ int vg_rec_decode(struct vg_slice in, size_t *ret_used, struct vg_rec **ret_rec)
     *ret_rec = r;
     return 0;
 }
+
+bool vg_rec_guess(struct vg_slice in, struct vg_slice *ret_key, vg_rev *ret_rev)
+{
+    struct encoded e;
+    if (in.n < sizeof e)
+        return false;
+    memcpy(&e, in.p, sizeof e);
+    size_t n = le16toh(e.key_len);
+    if (n == 0 || n > in.n - sizeof e)
+        return false;
+    *ret_key = vg_slice(in.p + sizeof e, n);
+    *ret_rev = le64toh(e.rev);
+    return true;
+}

@@ -98,4 +98,8 @@ VG_CHECK int vg_rec_decode(struct vg_slice in, size_t *ret_used, struct vg_rec *
  * records that do not decode: nothing says that it is right. */
 struct vg_slice vg_rec_claimed_key(struct vg_slice in);
 
+/* What the beginning of a record that may be damaged says of itself, for a person: nothing of it is
+ * proven. False: not even that. */
+bool vg_rec_guess(struct vg_slice in, struct vg_slice *ret_key, vg_rev *ret_rev);
+
 #endif

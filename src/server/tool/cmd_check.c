@@ -1,5 +1,6 @@
 /* cmd_check.c - check: is the store whole?
- * Everything is read, and so goes through the checksums: the history by a watch, then every key.
+ * First the files are examined before anything opens them (cmd_repair.c): pages, records, log. Then
+ * everything is read again as a server reads it: the history by a watch, then every key.
  * The two must agree:
  *   K1 the history has every revision after the compacted one, in order, without a gap.
  *   K2 a change names the one before it of its key, as far as the history goes back.
@@ -194,7 +195,10 @@ int vg_cmd_check(const struct vg_options *o, struct vg_status *reterr_status)
 {
     VG_AUTO(session) s = {0};
     struct checking c = {0};
-    int r = vg_cmd_open(&s, o, reterr_status);
+    int r = vg_cmd_examine(o, reterr_status);
+    if (r < 0)
+        return r;
+    r = vg_cmd_open(&s, o, reterr_status);
     if (r < 0)
         return r;
     vg_map_init(&c.newest, VG_MAP_COPIES_KEYS);

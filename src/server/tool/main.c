@@ -11,12 +11,19 @@
 #include "safe_text.h"
 
 static vg_cmd_fn *const commands[VG_CMD_COUNT] = {
-    [VG_CMD_DEMO] = vg_cmd_demo,       [VG_CMD_PUT] = vg_cmd_put,
-    [VG_CMD_GET] = vg_cmd_get,         [VG_CMD_DEL] = vg_cmd_del,
-    [VG_CMD_LIST] = vg_cmd_list,       [VG_CMD_WATCH] = vg_cmd_watch,
-    [VG_CMD_COMPACT] = vg_cmd_compact, [VG_CMD_BACKUP] = vg_cmd_backup,
-    [VG_CMD_RESTORE] = vg_cmd_restore, [VG_CMD_CHECK] = vg_cmd_check,
-    [VG_CMD_STAT] = vg_cmd_stat,       [VG_CMD_DEMO_CHILD] = vg_cmd_demo_child,
+    [VG_CMD_DEMO] = vg_cmd_demo,
+    [VG_CMD_PUT] = vg_cmd_put,
+    [VG_CMD_GET] = vg_cmd_get,
+    [VG_CMD_DEL] = vg_cmd_del,
+    [VG_CMD_LIST] = vg_cmd_list,
+    [VG_CMD_WATCH] = vg_cmd_watch,
+    [VG_CMD_COMPACT] = vg_cmd_compact,
+    [VG_CMD_BACKUP] = vg_cmd_backup,
+    [VG_CMD_RESTORE] = vg_cmd_restore,
+    [VG_CMD_CHECK] = vg_cmd_check,
+    [VG_CMD_REPAIR] = vg_cmd_repair,
+    [VG_CMD_STAT] = vg_cmd_stat,
+    [VG_CMD_DEMO_CHILD] = vg_cmd_demo_child,
 };
 
 /* Exit statuses as --help and the man page list them, and what to do next where the message itself
@@ -36,7 +43,8 @@ static const struct outcome {
     {VIGIL_E_FUTURE, 5, "vigil-store stat shows which revisions there are"},
     {VIGIL_E_STORE_LOCKED, 6, NULL},
     {VIGIL_E_STORE_DAMAGED, 7,
-     "vigil-store check reads all of it; vigil-store restore FILE DIR brings a backup back"},
+     "vigil-store check says what is wrong; vigil-store restore FILE DIR brings a backup back; "
+     "vigil-store repair saves what can be read"},
     {VIGIL_E_STORE_FOREIGN, 7, NULL},
     {VIGIL_E_STORE_VERSION, 7, NULL},
     {VIGIL_E_UNKNOWN_OUTCOME, 8, NULL},

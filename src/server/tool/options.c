@@ -27,6 +27,8 @@ static const struct command {
     [VG_CMD_BACKUP] = {"backup", " FILE", 1, 1, "copy the whole store into a new file"},
     [VG_CMD_RESTORE] = {"restore", " FILE DIR", 2, 2, "make a store in DIR from a backup"},
     [VG_CMD_CHECK] = {"check", "", 0, 0, "read everything back and say whether it is whole"},
+    [VG_CMD_REPAIR] = {"repair", "", 0, 0,
+                       "make a damaged store whole again, and say what is lost"},
     [VG_CMD_STAT] = {"stat", "", 0, 0, "print revisions, counts and sizes"},
     [VG_CMD_DEMO_CHILD] = {"demo-child", "", 0, 0, NULL},
 };
@@ -35,7 +37,7 @@ static const struct command {
 #define ANY (~0u)
 #define ANSWERS                                                                                    \
     (C(PUT) | C(GET) | C(DEL) | C(LIST) | C(WATCH) | C(COMPACT) | C(BACKUP) | C(RESTORE) |         \
-     C(CHECK) | C(STAT))
+     C(CHECK) | C(REPAIR) | C(STAT))
 
 static const struct vg_option_row rows[] = {
 #define AT(field) offsetof(struct vg_options, field)
@@ -57,7 +59,7 @@ static const struct vg_option_row rows[] = {
      "only if the key is at that revision; 0: absent"},
     {"ttl", "DURATION", VG_OPTION_DURATION, AT(ttl_ms), C(PUT),
      "delete it after 30s, 5m, 2h, 7d, 1h30m"},
-    {"bump", "N", VG_OPTION_NUMBER_OR_0, AT(bump), C(RESTORE),
+    {"bump", "N", VG_OPTION_NUMBER_OR_0, AT(bump), C(RESTORE) | C(REPAIR),
      "revisions to skip, so that none is given\ntwice; 1000000000 unless said"},
     {"unsafe-no-fsync", NULL, VG_OPTION_FLAG, AT(is_unsafe_no_fsync), ANY & ~C(RESTORE),
      "do not wait for the disk: a power cut loses\nwhat was acknowledged; for tests"},

@@ -19,6 +19,7 @@ enum vg_cmd {
     VG_CMD_BACKUP,
     VG_CMD_RESTORE,
     VG_CMD_CHECK,
+    VG_CMD_REPAIR,
     VG_CMD_STAT,
     VG_CMD_DEMO_CHILD, /* the process that the demo kills; not for people */
     VG_CMD_COUNT

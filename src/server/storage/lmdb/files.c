@@ -65,12 +65,16 @@ static bool is_ours(const char *name)
                                         "wal-1",
                                         VG_FILE_DURABLE,
                                         VG_FILE_DURABLE ".new",
+                                        VG_SWAP_NEW,
+                                        VG_SWAP_MARKER,
+                                        VG_SWAP_MARKER ".new",
                                         "."};
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
         if (strcmp(name, names[i]) == 0)
             return true;
     }
-    return strcmp(name, "..") == 0 || strcmp(name, "lost+found") == 0;
+    return strcmp(name, "..") == 0 || strcmp(name, "lost+found") == 0 ||
+           strncmp(name, VG_SWAP_KEPT, strlen(VG_SWAP_KEPT)) == 0;
 }
 
 /* A store is there when its data file is: that is renamed into place last. Log files without it are
@@ -86,8 +90,10 @@ int vg_dir_look(int dirfd, enum vg_dir_content *ret_content, char *ret_name, siz
         return err;
     }
     bool has_data = false, has_new = false, has_wal = false, has_foreign = false;
+    bool is_repairing = false;
     for (struct dirent *e; (e = readdir(dir));) {
         has_data |= strcmp(e->d_name, VG_FILE_DATA) == 0;
+        is_repairing |= strcmp(e->d_name, VG_SWAP_MARKER) == 0;
         has_new |= strcmp(e->d_name, VG_FILE_DATA_NEW) == 0;
         has_wal |= strncmp(e->d_name, "wal-", 4) == 0 || strcmp(e->d_name, VG_FILE_DURABLE) == 0;
         if (!has_foreign && !is_ours(e->d_name)) {
@@ -96,7 +102,9 @@ int vg_dir_look(int dirfd, enum vg_dir_content *ret_content, char *ret_name, siz
         }
     }
     closedir(dir);
-    if (has_data)
+    if (is_repairing)
+        *ret_content = VG_DIR_REPAIRING;
+    else if (has_data)
         *ret_content = VG_DIR_STORE;
     else if (has_foreign)
         *ret_content = VG_DIR_FOREIGN;

@@ -11,12 +11,23 @@
 #define VG_FILE_LOCK "lock"
 #define VG_FILE_CEILING "ceiling"
 #define VG_FILE_DURABLE "durable" /* durable.h */
+/* repair_swap.h: the new store, what says that it is being put in place, and where the old one goes
+ */
+#define VG_SWAP_NEW "repair.new"
+#define VG_SWAP_MARKER "repairing"
+#define VG_SWAP_KEPT "damaged-"
 
 /* Open the directory, made 0700 if it is not there. A directory that others may read is narrowed.
  */
 VG_CHECK int vg_dir_open(const char *path, int *ret_dirfd, struct vg_status *reterr_status);
 /* What is in it? */
-enum vg_dir_content { VG_DIR_EMPTY, VG_DIR_STORE, VG_DIR_HALF_STORE, VG_DIR_FOREIGN };
+enum vg_dir_content {
+    VG_DIR_EMPTY,
+    VG_DIR_STORE,
+    VG_DIR_HALF_STORE,
+    VG_DIR_FOREIGN,
+    VG_DIR_REPAIRING, /* a repair was cut short */
+};
 VG_CHECK int vg_dir_look(int dirfd, enum vg_dir_content *ret_content, char *ret_name,
                          size_t name_size);
 /* VIGIL_E_EXISTS: there is a store; VIGIL_E_STORE_FOREIGN: there is something else. */

@@ -223,6 +223,11 @@ static int look(struct vg_lmdb *l, const char *dir, enum vg_dir_content *ret_con
         return vg_fail(reterr_status, VIGIL_E_STORE_FOREIGN,
                        "%s holds %s, which is not vigil's: give vigil a directory of its own", dir,
                        name);
+    if (*ret_content == VG_DIR_REPAIRING)
+        return vg_fail(reterr_status, VIGIL_E_STORE_DAMAGED,
+                       "a repair of the store in %s was cut short: run vigil-store repair again to "
+                       "finish it",
+                       dir);
     if (*ret_content == VG_DIR_HALF_STORE)
         return vg_fail(reterr_status, VIGIL_E_STORE_DAMAGED,
                        "%s holds a write-ahead log but no " VG_FILE_DATA

@@ -156,12 +156,16 @@ const char *vg_fact_take(struct vg_fact_finder *f, enum vg_tree tree, struct vg_
     return NULL;
 }
 
-const char *vg_fact_compare(struct vg_fact_finder *f, uint64_t txnid)
+const char *vg_fact_compare(struct vg_fact_finder *f, uint64_t txnid, enum vg_tree *ret_tree)
 {
-    static const char *const what[VG_SUMS] = {"the revisions of the log do not add up",
-                                              "the index of keys does not add up",
-                                              "the deadlines do not add up"};
+    static const struct {
+        const char *what;
+        enum vg_tree tree;
+    } sums[VG_SUMS] = {{"the revisions of the log do not add up", VG_TREE_LOG},
+                       {"the index of keys does not add up", VG_TREE_KEYS},
+                       {"the deadlines do not add up", VG_TREE_TTL}};
     struct vg_sums stored;
+    *ret_tree = VG_TREE_META;
     if (!f->has_meta)
         return "the store's meta record is missing";
     if (!f->has_stored)
@@ -170,12 +174,11 @@ const char *vg_fact_compare(struct vg_fact_finder *f, uint64_t txnid)
     int r = vg_sums_record_read(record, txnid, &f->facts.meta, &stored);
     if (r < 0)
         return "the store's meta record does not read back";
-    if (r == 0)
-        return NULL;
-    f->facts.is_marked = true;
-    for (unsigned i = 0; i < VG_SUMS; i++) {
+    f->facts.is_marked = r > 0;
+    for (unsigned i = 0; r > 0 && i < VG_SUMS; i++) {
+        *ret_tree = sums[i].tree;
         if (stored.n[i] != f->facts.sums.n[i] || stored.sum[i] != f->facts.sums.sum[i])
-            return what[i];
+            return sums[i].what;
     }
     return NULL;
 }
@@ -241,8 +244,9 @@ static int walk_trees(struct inspection *in)
         if (r == 0 && order[i] == VG_TREE_META && in->finder.has_meta)
             r = check_meta(&in->finder.facts.meta, in->path, in->status);
     }
-    const char *what = r == 0 ? vg_fact_compare(&in->finder, w->meta.txnid) : NULL;
-    return what ? on_damage(in, VG_TREE_META, w->dbs[VG_TREE_META].root, what) : r;
+    enum vg_tree tree = VG_TREE_META;
+    const char *what = r == 0 ? vg_fact_compare(&in->finder, w->meta.txnid, &tree) : NULL;
+    return what ? on_damage(in, tree, w->dbs[tree].root, what) : r;
 }
 
 int vg_lmdb_inspect(const char *path, struct vg_data_facts *ret_facts,

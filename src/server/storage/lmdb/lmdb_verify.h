@@ -42,7 +42,7 @@ struct vg_fact_finder {
 /* NULL, or what is wrong with the entry. */
 const char *vg_fact_take(struct vg_fact_finder *f, enum vg_tree tree, struct vg_slice key,
                          struct vg_slice data);
-/* NULL, or what does not add up; after all trees were walked without damage. */
-const char *vg_fact_compare(struct vg_fact_finder *f, uint64_t txnid);
+/* NULL, or what does not add up, and in which tree; after all were walked without damage. */
+const char *vg_fact_compare(struct vg_fact_finder *f, uint64_t txnid, enum vg_tree *ret_tree);
 
 #endif

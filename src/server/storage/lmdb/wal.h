@@ -66,6 +66,9 @@ VG_CHECK int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t ap
                          vg_rev applied_rev, bool no_sync, const struct vg_wal_replay *replay,
                          struct vg_status *reterr_status);
 void vg_wal_close(struct vg_wal *w);
+/* Would it open? Nothing is written. */
+VG_CHECK int vg_wal_check(int dirfd, uint64_t salt, uint64_t applied_gen, vg_rev applied_rev,
+                          struct vg_status *reterr_status);
 
 /* See struct vg_base_ops. */
 VG_CHECK int vg_wal_append(struct vg_wal *w, const struct vg_event *events, size_t n);

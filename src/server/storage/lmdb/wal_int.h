@@ -53,6 +53,27 @@ bool vg_wal_is_direct(int fd);
 VG_CHECK int vg_wal_choose_manner(struct vg_wal *w, unsigned which,
                                   const char page[static VG_WAL_PAGE]);
 
+/* ---- reading it back (wal_replay.c) ---- */
+
+/* One file, mapped. */
+struct wal_file {
+    unsigned which;
+    int fd;
+    const char *p;
+    size_t n;
+    bool has_head;
+    struct wal_head head;   /* host order */
+    size_t last_at, last_n; /* the last group that was replayed; 0, 0: none */
+};
+
+/* Read-only; the descriptor stays open when it is unmapped. */
+VG_CHECK int vg_wal_map(struct wal_file *f, int dirfd, unsigned which);
+void vg_wal_unmap(struct wal_file *f);
+void vg_wal_read_head(struct wal_file *f, uint64_t salt);
+/* Is there a whole frame of generation `gen` at `at`? It is given in host order. */
+bool vg_wal_frame_at(const struct wal_file *f, uint64_t salt, uint64_t gen, size_t at,
+                     struct wal_frame *ret_frame);
+
 uint32_t vg_wal_head_crc(const struct wal_head *h);
 uint32_t vg_wal_frame_crc(uint64_t salt, const struct wal_frame *f, const char *payload);
 

@@ -16,18 +16,7 @@
 /* So many bytes of a log are the beginning of more. */
 #define TOUCH_AFTER ((size_t)1 << 20)
 
-/* One file, mapped. */
-struct wal_file {
-    unsigned which;
-    int fd;
-    const char *p;
-    size_t n;
-    bool has_head;
-    struct wal_head head;   /* host order */
-    size_t last_at, last_n; /* the last group that was replayed; 0, 0: none */
-};
-
-static int map_file(struct wal_file *f, int dirfd, unsigned which)
+int vg_wal_map(struct wal_file *f, int dirfd, unsigned which)
 {
     *f = (struct wal_file){.which = which, .fd = -1};
     int r = vg_wal_open_file(dirfd, which, 0, &f->fd);
@@ -46,14 +35,14 @@ static int map_file(struct wal_file *f, int dirfd, unsigned which)
     return 0;
 }
 
-static void unmap_file(struct wal_file *f)
+void vg_wal_unmap(struct wal_file *f)
 {
     if (f->p)
         munmap((void *)f->p, f->n);
     f->p = NULL;
 }
 
-static void read_head(struct wal_file *f, uint64_t salt)
+void vg_wal_read_head(struct wal_file *f, uint64_t salt)
 {
     struct wal_head h;
     if (f->n < VG_WAL_PAGE)
@@ -70,8 +59,7 @@ static void read_head(struct wal_file *f, uint64_t salt)
     f->head.flags = le32toh(h.flags);
 }
 
-/* Is there a whole frame of generation `gen` at `at`? */
-static bool frame_at(const struct wal_file *f, uint64_t salt, uint64_t gen, size_t at,
+bool vg_wal_frame_at(const struct wal_file *f, uint64_t salt, uint64_t gen, size_t at,
                      struct wal_frame *ret_frame)
 {
     struct wal_frame h;
@@ -117,7 +105,7 @@ static bool has_frame_behind(const struct wal_file *f, uint64_t salt, uint64_t g
 {
     struct wal_frame frame;
     for (size_t at = from; at < f->n; at += VG_WAL_PAGE) {
-        if (frame_at(f, salt, gen, at, &frame))
+        if (vg_wal_frame_at(f, salt, gen, at, &frame))
             return true;
     }
     return false;
@@ -141,7 +129,7 @@ static int replay_generation(struct vg_wal *w, struct wal_file *f, vg_rev upto,
     vg_rev last = f->head.base;
     size_t at = VG_WAL_PAGE;
     struct wal_frame frame;
-    while ((!upto || last < upto) && frame_at(f, w->salt, gen, at, &frame)) {
+    while ((!upto || last < upto) && vg_wal_frame_at(f, w->salt, gen, at, &frame)) {
         if (frame.first != last + 1)
             return fail_damaged(reterr_status, f, at, "revisions are missing");
         int r = replay_records(f, gen, &frame, at, replay);
@@ -180,7 +168,7 @@ static int check_heads(const struct wal_file files[2], uint64_t salt, uint64_t f
     if (b->has_head && b->head.gen > first + 1)
         return fail_damaged(reterr_status, b, 0, "a generation is missing");
     bool is_next = b->has_head && b->head.gen == first + 1;
-    if (!is_next && frame_at(b, salt, first + 1, VG_WAL_PAGE, &frame))
+    if (!is_next && vg_wal_frame_at(b, salt, first + 1, VG_WAL_PAGE, &frame))
         return fail_damaged(reterr_status, b, 0, "its header is gone, but its groups are there");
     return 0;
 }
@@ -191,7 +179,7 @@ static int replay_all(struct vg_wal *w, struct wal_file files[2], uint64_t appli
 {
     uint64_t first = applied_gen + 1;
     for (unsigned i = 0; i < 2; i++)
-        read_head(&files[i], w->salt);
+        vg_wal_read_head(&files[i], w->salt);
     int r = check_heads(files, w->salt, first, applied_rev, reterr_status);
     if (r < 0)
         return r;
@@ -277,6 +265,49 @@ static int settle(struct vg_wal *w, const struct wal_file *f)
     return vg_wal_choose_manner(w, f->which, page);
 }
 
+static int map_both(struct wal_file files[2], int dirfd, struct vg_status *reterr_status)
+{
+    int r = 0;
+    for (unsigned i = 0; i < 2 && r == 0; i++) {
+        r = vg_wal_map(&files[i], dirfd, i);
+        if (r == -ENOENT)
+            r = vg_fail(reterr_status, VIGIL_E_STORE_DAMAGED,
+                        "wal-%u is missing: acknowledged writes may be gone; put it back, restore "
+                        "from a backup, or let vigil-store repair save what can be read",
+                        i);
+        else if (r < 0)
+            vg_fail(reterr_status, r, "cannot read wal-%u: %s", i, vg_err_text(r));
+    }
+    return r;
+}
+
+static int drop_rec(void *arg, uint64_t gen, struct vg_rec *take_rec)
+{
+    (void)arg;
+    (void)gen;
+    vg_rec_unref(take_rec);
+    return 0;
+}
+
+int vg_wal_check(int dirfd, uint64_t salt, uint64_t applied_gen, vg_rev applied_rev,
+                 struct vg_status *reterr_status)
+{
+    struct wal_file files[2] = {{.fd = -1}, {.fd = -1}};
+    struct vg_wal w = {.dirfd = dirfd, .salt = salt, .fd = {-1, -1}, .durable = {.fd = -1}};
+    const struct vg_wal_replay replay = {.on_rec = drop_rec};
+    int r = map_both(files, dirfd, reterr_status);
+    if (r == 0)
+        r = replay_all(&w, files, applied_gen, applied_rev, &replay, reterr_status);
+    if (r == 0)
+        r = check_mark(&w, files, reterr_status);
+    for (unsigned i = 0; i < 2; i++) {
+        vg_wal_unmap(&files[i]);
+        w.fd[i] = files[i].fd;
+    }
+    vg_wal_close(&w);
+    return r;
+}
+
 int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t applied_gen,
                 vg_rev applied_rev, bool no_sync, const struct vg_wal_replay *replay,
                 struct vg_status *reterr_status)
@@ -286,17 +317,7 @@ int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t applied_gen
     w->salt = salt;
     w->durable.fd = -1;
     w->manner = no_sync ? VG_WAL_NO_SYNC : VG_WAL_FDATASYNC;
-    int r = 0;
-    for (unsigned i = 0; i < 2 && r == 0; i++) {
-        r = map_file(&files[i], dirfd, i);
-        if (r == -ENOENT)
-            r = vg_fail(reterr_status, VIGIL_E_STORE_DAMAGED,
-                        "wal-%u is missing: acknowledged writes may be gone; put it back, restore "
-                        "from a backup, or let vigil-store repair save what can be read",
-                        i);
-        else if (r < 0)
-            vg_fail(reterr_status, r, "cannot read wal-%u: %s", i, vg_err_text(r));
-    }
+    int r = map_both(files, dirfd, reterr_status);
     if (r == 0)
         r = replay_all(w, files, applied_gen, applied_rev, replay, reterr_status);
     if (r == 0)
@@ -306,7 +327,7 @@ int vg_wal_open(struct vg_wal *w, int dirfd, uint64_t salt, uint64_t applied_gen
         w->ahead[i] = files[i].n - files[i].n % VG_WAL_PAGE;
         if (r == 0 && (r = settle(w, &files[i])) < 0)
             vg_fail(reterr_status, r, "cannot write wal-%u: %s", i, vg_err_text(r));
-        unmap_file(&files[i]);
+        vg_wal_unmap(&files[i]);
     }
     if (r == 0 && (r = settle_mark(w)) < 0)
         vg_fail(reterr_status, r, "cannot write " VG_FILE_DURABLE ": %s", vg_err_text(r));
