@@ -16,7 +16,7 @@ import sys
 import time
 
 import vigild
-from vigild import LIMIT_S, Failed, Vigild, check, check_faults, equal, has
+from vigild import LIMIT_S, Failed, Vigild, check, check_faults, equal, has, wait_for
 
 STORE_TOOL = ""
 READY_S = 30
@@ -325,6 +325,39 @@ def test_repair_cut_short(case):
     check(server, text)
     compare(read_all(server)[0], model)
     stop(server)
+
+
+def metric(server, name):
+    for line in server.ask("/metrics").text.splitlines():
+        if line.startswith(name + " "):
+            return float(line.split()[1])
+    raise Failed(f"there is no {name}")
+
+
+def test_scrub(case):
+    """The disk is read again in the background: a pass finds nothing, and then the record that was damaged under the
+    running server, which is named in the log."""
+    server = case.start("--storage-scrub-interval=300ms")
+    model = Model()
+    write_some(server, model, "cm", 40)
+    equal(server.end(), 0)
+    server = case.start("--storage-scrub-interval=300ms", "--log-level=info")
+    wait_for("two passes", lambda: metric(server, "vigil_storage_scrub_passes_total") >= 2)
+    equal(metric(server, "vigil_storage_scrub_damages_total"), 0)
+    check(metric(server, "vigil_storage_scrub_bytes_total") > 40 * 1024, "a pass reads little")
+    path = case.path("data/store/data.mdb")
+    with open(path, "r+b") as f:
+        text = f.read()
+        at = text.index(b"fill", text.index(b'"cm-039"'))
+        f.seek(at)
+        f.write(b"FILL")
+        f.flush()
+        os.fsync(f.fileno())
+    wait_for("the damage", lambda: metric(server, "vigil_storage_scrub_damages_total") >= 1)
+    has(server.stderr(), "record_damaged")
+    has(server.stderr(), "cm-039")
+    compare(read_all(server)[0], model)  # the cache has it still
+    server.kill()
 
 
 if __name__ == "__main__":

@@ -129,6 +129,8 @@ static const struct vg_flag store_flags[] = {
      "how long events are kept"},
     {"etcd-compaction-interval", "DURATION", VG_FLAG_DURATION, AT(compaction_ms), "5m0s", 0, 0,
      "history kept in the store at least; 0 = for ever"},
+    {"storage-scrub-interval", "DURATION", VG_FLAG_DURATION, AT(scrub_ms), "24h0m0s", 0, 0,
+     "read data.mdb again from the disk so often, to find\ndamage; 0 = never"},
     {"unsafe-no-fsync", NULL, VG_FLAG_BOOL, AT(unsafe_no_fsync), "false", 0, 0,
      "do not wait for the disk: a power cut loses what\nwas acknowledged; for tests"},
     {0},

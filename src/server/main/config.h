@@ -41,6 +41,7 @@ struct vg_config {
     uint64_t watch_cache_size;
     const char *watch_cache_sizes;
     uint64_t watch_cache_window_ms;
+    uint64_t scrub_ms;
     uint64_t event_ttl_ms;
     uint64_t compaction_ms;
     bool unsafe_no_fsync;

@@ -80,6 +80,7 @@ static int open_storage(struct vg_daemon *d, struct vg_status *reterr_status)
     struct vg_storage_opts o = {.size = sizeof o,
                                 .log = vg_daemon_logger(d, VG_LOG_STORAGE),
                                 .compact_age_ms = c->compaction_ms,
+                                .scrub_ms = c->scrub_ms,
                                 .unsafe_no_fsync = c->unsafe_no_fsync};
     if (strcmp(c->storage, "mem") == 0)
         return vg_storage_open_mem(&o, &d->storage, reterr_status);

@@ -209,6 +209,7 @@ struct vg_storage_stats {
     uint64_t syncs;                                   /* of the write-ahead log */
     uint64_t wal_bytes;                               /* written to it */
     uint64_t checkpoints, checkpoint_failures, compaction_failures;
+    uint64_t scrub_passes, scrub_bytes, scrub_damages; /* of the base, read again from the disk */
     uint64_t damaged_records; /* that did not read back, each once; the log has their keys */
     uint64_t disk_bytes;      /* size of the files */
     uint64_t pending;         /* requests not yet taken by the commit thread */
@@ -244,6 +245,7 @@ struct vg_storage_opts {
     size_t checkpoint_bytes; /* overlay that starts a checkpoint; 0 = 64 MiB */
     size_t flight_min;       /* transactions that make a group worth a thread; 0 = 16 */
     uint64_t checkpoint_ms;  /* ... or its age; 0 = 5000 */
+    uint64_t scrub_ms;       /* read the base again from the disk so often; 0 = never */
     bool unsafe_no_fsync;    /* for tests: a power loss loses what was acknowledged */
     vg_rev
         first_above; /* a store that is made gives revisions above this one; others are compacted */

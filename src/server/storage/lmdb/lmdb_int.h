@@ -64,8 +64,10 @@ struct vg_lmdb {
     bool no_sync;
     /* Views hold it for reading between begin and end; reopening takes it for writing. */
     pthread_rwlock_t env_lock;
-    MDB_env *env;         /* NULL: reopening failed */
-    struct vg_list views; /* all of them; changed under env_lock */
+    MDB_env *env;                /* NULL: reopening failed */
+    _Atomic unsigned env_wanted; /* so many wait for env_lock for writing */
+    struct vg_scrub *scrub;      /* lmdb_scrub.h; NULL: it does not run */
+    struct vg_list views;        /* all of them; changed under env_lock */
     MDB_dbi log, keys, ttl, meta;
     struct store_meta state; /* as applied last; the flusher's */
     struct vg_sums sums;     /* likewise */

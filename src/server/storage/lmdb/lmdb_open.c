@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "files.h"
+#include "lmdb_scrub.h"
 #include "lmdb_verify.h"
 #include "server/storage/local/engine.h"
 
@@ -75,7 +76,7 @@ static uint64_t log_used(struct vg_base *b)
 static int reopen(struct vg_base *b)
 {
     struct vg_lmdb *l = lmdb_of(b);
-    pthread_rwlock_wrlock(&l->env_lock);
+    vg_lmdb_lock_env(l);
     vg_lmdb_env_close(l);
     int r = vg_lmdb_env_open(l);
     pthread_rwlock_unlock(&l->env_lock);
@@ -110,6 +111,7 @@ static void close_base(struct vg_base *b, vg_rev last)
 {
     if (!b)
         return;
+    vg_scrub_stop(lmdb_of(b));
     settle(lmdb_of(b), last);
     vg_lmdb_free(lmdb_of(b));
 }
@@ -170,6 +172,7 @@ void vg_lmdb_free(struct vg_lmdb *l)
 {
     if (!l)
         return;
+    vg_scrub_stop(l);
     vg_lmdb_env_close(l);
     vg_wal_close(&l->wal);
     if (l->dirfd >= 0)
@@ -385,6 +388,7 @@ static int open_store(struct vg_lmdb *l, const struct vg_storage_opts *o, struct
     r = replay_log(l, s, reterr_status);
     if (r < 0)
         return r;
+    bool is_clean = !s->take_frozen && vg_table_log_count(s->take_active) == 0;
     r = vg_lmdb_env_open(l);
     if (r < 0)
         return vg_fail(reterr_status, r, "cannot open %s: %s", l->path, vg_err_text(r));
@@ -394,6 +398,8 @@ static int open_store(struct vg_lmdb *l, const struct vg_storage_opts *o, struct
     if (r == 0 && (fchmod(l->dirfd, 0700) < 0 || fchmodat(l->dirfd, VG_FILE_DATA, 0600, 0) < 0 ||
                    fchmodat(l->dirfd, VG_FILE_DATA "-lock", 0600, 0) < 0))
         r = -errno;
+    if (r == 0 && o->scrub_ms)
+        r = vg_scrub_start(l, o->scrub_ms, is_clean);
     return r;
 }
 

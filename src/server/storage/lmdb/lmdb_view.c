@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "lmdb_int.h"
+#include "lmdb_scrub.h"
 
 /* ---- life ---- */
 
@@ -15,7 +16,7 @@ int vg_lmdb_view_open(struct vg_base *b, struct vg_base_view **ret_view)
         return -ENOMEM;
     v->l = VG_CONTAINER_OF(b, struct vg_lmdb, base);
     vg_decoder_init(&v->decoder);
-    pthread_rwlock_wrlock(&v->l->env_lock);
+    vg_lmdb_lock_env(v->l);
     vg_list_push_back(&v->l->views, &v->link);
     pthread_rwlock_unlock(&v->l->env_lock);
     *ret_view = v;
@@ -47,7 +48,7 @@ void vg_lmdb_view_close(struct vg_base_view *v)
 {
     if (!v)
         return;
-    pthread_rwlock_wrlock(&v->l->env_lock);
+    vg_lmdb_lock_env(v->l);
     drop_txn(v);
     vg_list_remove(&v->link);
     pthread_rwlock_unlock(&v->l->env_lock);

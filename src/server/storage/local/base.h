@@ -102,6 +102,7 @@ struct vg_base {
     const struct vg_base_ops *ops;
     /* Counters of the log, written by the commit thread, read by anyone. */
     _Atomic uint64_t syncs, log_bytes;
+    _Atomic uint64_t scrub_passes, scrub_bytes, scrub_damages; /* any thread */
     _Atomic uint64_t damaged; /* records that did not read back, each once; any thread */
 };
 

@@ -138,6 +138,9 @@ static void engine_stats(struct vg_storage *s, struct vg_storage_stats *ret_stat
         ret_stats->syncs = read_count(&e->base->syncs);
         ret_stats->wal_bytes = read_count(&e->base->log_bytes);
         ret_stats->damaged_records = read_count(&e->base->damaged);
+        ret_stats->scrub_passes = read_count(&e->base->scrub_passes);
+        ret_stats->scrub_bytes = read_count(&e->base->scrub_bytes);
+        ret_stats->scrub_damages = read_count(&e->base->scrub_damages);
         ret_stats->disk_bytes = e->base->ops->disk_bytes(e->base);
     }
     vg_layers_done(&l);
