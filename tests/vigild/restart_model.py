@@ -444,6 +444,8 @@ class Run:
         for w in self.followers + self.newcomers:
             w.close()
         self.server.stop(signal.SIGTERM)
+        if self.server.data in self.server.case.etcds:
+            self.server.case.etcds.pop(self.server.data).kill()
 
 
 def spin(n):
