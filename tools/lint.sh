@@ -68,7 +68,7 @@ include_check() {
     sources | xargs -0 grep -HnE '^#include "[a-z]+/' | awk -F: '
         BEGIN {
             n = split("base json yaml object loop net " \
-                      "server/storage server/tool server/cacher server/schema server/kinds server/fields server/jwt server/api server/http server/control server/main server/copy " \
+                      "server/storage server/tool server/cacher server/schema server/kinds server/fields server/jwt server/flow server/api server/http server/control server/main server/copy " \
                       "client/object client/store client/fifo client/workqueue " \
                       "client/transport client/reflector client/informer client/leader client/recorder cli cli/bench", order, " ")
             for (i = 1; i <= n; i++) rank[order[i]] = i

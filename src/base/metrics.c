@@ -224,15 +224,21 @@ static void add_to_sum(_Atomic uint64_t *bits, double value)
                                                     memory_order_relaxed));
 }
 
-void vg_histogram_observe(struct vg_histogram *h, double value)
+void vg_histogram_observe_many(struct vg_histogram *h, double value, uint64_t n)
 {
     size_t i = 0;
-    if (isnan(value))
+    if (isnan(value) || n == 0)
         return;
     while (i < h->bound_count && value > h->bounds[i])
         i++;
-    atomic_fetch_add_explicit(&h->counts[i], 1, memory_order_relaxed);
-    add_to_sum(&h->sum_bits, value);
+    atomic_fetch_add_explicit(&h->counts[i], n, memory_order_relaxed);
+    if (value != 0)
+        add_to_sum(&h->sum_bits, value * (double)n);
+}
+
+void vg_histogram_observe(struct vg_histogram *h, double value)
+{
+    vg_histogram_observe_many(h, value, 1);
 }
 
 void vg_histogram_observe_ns(struct vg_histogram *h, uint64_t ns)

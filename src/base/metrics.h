@@ -102,6 +102,8 @@ static inline int64_t vg_gauge_get(const struct vg_gauge *g)
     return atomic_load_explicit(&g->n, memory_order_relaxed);
 }
 void vg_histogram_observe(struct vg_histogram *h, double value); /* NaN is ignored */
+/* The same value n times. */
+void vg_histogram_observe_many(struct vg_histogram *h, double value, uint64_t n);
 /* A duration, in the seconds that Prometheus wants. */
 void vg_histogram_observe_ns(struct vg_histogram *h, uint64_t ns);
 

@@ -134,7 +134,8 @@ static int on_headers_complete(llhttp_t *parser)
     parser->upgrade = 0; /* nothing changes unless the handler accepts */
     h->state = VG_H1_BODY;
     h->arrived = 0;
-    if (h->is_body_chunked || parser->content_length)
+    h->x.req->pub.body_length = h->is_body_chunked ? VG_HTTP_STREAMED : parser->content_length;
+    if (h->x.req->pub.body_length)
         expect_body(h);
     return vg_exchange_head(&h->x) ? want_body(h) : 0;
 }

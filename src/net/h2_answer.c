@@ -61,6 +61,8 @@ static size_t put_fields(struct vg_h2_stream *s, const struct vg_http_head *head
         nv[n] = pair(name, head->fields[i].value);
         nv[n++].flags = is_fleeting(name) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
     }
+    for (size_t i = 0; head->block && i < VG_HTTP_BLOCK_FIELDS; i++)
+        nv[n++] = pair(head->block->fields[i].name, head->block->fields[i].value);
     return n;
 }
 
@@ -84,7 +86,7 @@ static int respond(struct vg_http_exchange *x, const struct vg_http_head *head)
 {
     struct vg_h2_stream *s = of(x);
     nghttp2_nv on_stack[FIELDS_ON_STACK];
-    size_t max = head->n_fields + 3; /* status, date, length */
+    size_t max = head->n_fields + VG_HTTP_BLOCK_FIELDS + 3; /* status, date, length */
     if (s->is_gone)
         return VIGIL_E_CANCELED;
     nghttp2_nv *nv =

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "h2_int.h"
+#include "request.h"
 
 static struct vg_h2_stream *find(nghttp2_session *session, int32_t id)
 {
@@ -267,14 +268,14 @@ static void request_done(struct vg_h2_stream *s)
     vg_exchange_request(&s->x);
 }
 
-/* The announced length of the body; UINT64_MAX: none, or none that a number holds. nghttp2 has
+/* The announced length of the body; VG_HTTP_STREAMED: none, or none that a number holds. nghttp2 has
  * checked that it is one. */
 static uint64_t body_length(const struct vg_h2_stream *s)
 {
     char text[20]; /* 19 digits: below 2^64 */
     struct vg_slice v = vg_http_field(&s->x, "content-length");
     if (v.n == 0 || v.n >= sizeof(text))
-        return UINT64_MAX;
+        return VG_HTTP_STREAMED;
     memcpy(text, v.p, v.n);
     text[v.n] = 0;
     return strtoull(text, NULL, 10);
@@ -301,8 +302,8 @@ static uint64_t body_due(const struct vg_h2_stream *s, const struct vg_http_limi
 static int expect_body(struct vg_h2 *h, struct vg_h2_stream *s)
 {
     const struct vg_http_limits *limits = vg_h2_limits(h);
-    uint64_t length = body_length(s);
-    if (length > limits->body_bytes && length != UINT64_MAX) {
+    uint64_t length = s->x.req ? s->x.req->pub.body_length : VG_HTTP_STREAMED;
+    if (length > limits->body_bytes && length != VG_HTTP_STREAMED) {
         refuse(s, 413, "the body is too large");
         return 0;
     }
@@ -312,7 +313,7 @@ static int expect_body(struct vg_h2 *h, struct vg_h2_stream *s)
     vg_pace_wait(&s->x.pace, (uint64_t)s->at);
     vg_h2_stream_to(s, &h->receiving);
     vg_conn_alarm(h->codec.conn, body_due(s, limits));
-    if (!s->is_short && length != UINT64_MAX)
+    if (!s->is_short && length != VG_HTTP_STREAMED)
         want_grant(s);
     return say_continue(h, s);
 }
@@ -336,6 +337,9 @@ static int serve(struct vg_h2 *h, struct vg_h2_stream *s, bool is_whole)
         vg_exchange_refuse(&s->x, 405, "CONNECT is not served here");
         return 0;
     }
+    if (!is_whole)
+        vg_exchange_seal(&s->x); /* fields can be looked up */
+    s->x.req->pub.body_length = is_whole ? 0 : body_length(s);
     if (!vg_exchange_head(&s->x))
         return 0;
     if (!is_whole)

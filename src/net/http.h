@@ -48,6 +48,9 @@ struct vg_http_peer {
     const char *inside; /* a part of this process (inside.h), by its name; NULL: from outside */
 };
 
+/* A length that is not known beforehand. */
+#define VG_HTTP_STREAMED UINT64_MAX
+
 /* Borrowed from the exchange until vg_http_release_request or on_closed. */
 struct vg_http_request {
     enum vg_http_method method;
@@ -58,6 +61,7 @@ struct vg_http_request {
     const struct vg_http_field *fields;
     size_t n_fields;
     struct vg_slice body; /* whole, from on_request on */
+    uint64_t body_length; /* as announced; 0: there is no body; VG_HTTP_STREAMED: not announced */
     bool wants_websocket; /* a well-formed upgrade to a WebSocket: see vg_http_accept_websocket */
 };
 
@@ -101,15 +105,22 @@ void vg_http_authenticated(struct vg_http_exchange *x);
 
 /* ---- answering ---- */
 
-#define VG_HTTP_STREAMED UINT64_MAX
+/* Fields that many answers have in common. They are constants of one line each, and `lines` is how
+ * HTTP/1.1 writes them: "Name: value\r\n" for each. */
+#define VG_HTTP_BLOCK_FIELDS 2u
+struct vg_http_block {
+    struct vg_slice lines;
+    struct vg_http_field fields[VG_HTTP_BLOCK_FIELDS];
+};
 
 /* The head of an answer. Date, Connection, Content-Length and Transfer-Encoding are added here. */
 struct vg_http_head {
     int status;
     const struct vg_http_field *fields; /* names as they shall be seen on HTTP/1.1 */
     size_t n_fields;
-    uint64_t length; /* of the body, or VG_HTTP_STREAMED */
-    bool is_watch;   /* may be quiet for long: no minimum rate */
+    const struct vg_http_block *block; /* more fields; NULL: none */
+    uint64_t length;                   /* of the body, or VG_HTTP_STREAMED */
+    bool is_watch;                     /* may be quiet for long: no minimum rate */
 };
 /* Once for each exchange, before the first write. 0; -ENOMEM; VIGIL_E_CANCELED: nobody is there any
  * more (on_closed comes or is under way). */

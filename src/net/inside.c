@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "conn_int.h"
+#include "request.h"
 
 struct vg_inside {
     struct vg_codec codec; /* first */
@@ -221,6 +222,7 @@ int vg_inside_send(struct vg_inside *inside, struct vg_inside_call *call)
         return r;
     }
     vg_list_push_back(&inside->exchanges, &e->link);
+    e->x.req->pub.body_length = 0; /* it is there already, and the caller's */
     if (vg_exchange_head(&e->x) && vg_exchange_body(&e->x, call->body.p, call->body.n) < 0)
         vg_http_abort(&e->x);
     vg_exchange_request(&e->x);

@@ -168,6 +168,8 @@ void vg_call_finish(struct vg_api_call *call)
         return;
     call->is_finished = true;
     leave(call);
+    if (vg_call_ops(call)->finished)
+        vg_call_ops(call)->finished(call);
     if (call->is_closed) {
         call->mail.run = bring_done;
         vg_loop_post(call->loop->loop, &call->mail);

@@ -94,6 +94,7 @@ struct vg_api_ask {
      * constants, or in the arena. */
     const struct vg_http_field *extra_fields;
     size_t n_extra_fields;
+    const struct vg_http_block *block; /* the same for many answers; NULL: none */
 
     /* api's own from here on. */
     struct vg_media media; /* what the answer shall look like */
@@ -108,6 +109,9 @@ struct vg_api_call_ops {
      * (vg_api_on_closed has come). After it the call is the caller's again. Never from within
      * vg_api_serve; may come from within vg_api_on_closed. */
     void (*done)(struct vg_api_call *call);
+    /* At most once, before done: the verb has nothing under way any more, and its answer is net's to
+     * send. May come from within vg_api_serve. May be NULL. */
+    void (*finished)(struct vg_api_call *call);
     /* For a watch, at most once: the initial phase is over (in-flight limits end here), the request
      * has been released, and call->ask is not looked at any more: it may be freed, and call->ask
      * set to NULL. May be NULL. */

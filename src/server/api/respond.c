@@ -114,6 +114,7 @@ int vg_respond_head_opts(struct vg_api_call *call, const struct vg_head_opts *op
     struct vg_http_head head = {.status = opts->code,
                                 .fields = f.v,
                                 .n_fields = f.n,
+                                .block = call->ask->block,
                                 .length = opts->length,
                                 .is_watch = opts->is_watch};
     call->is_answered = true;

@@ -1,6 +1,6 @@
 /* admit.c - may this request come in? Everything that can refuse a request before its body is read:
  * a malformed target, the rules of the plain port, authentication, impersonation, authorization,
- * the limits of requests in flight and of watches. Each step answers and ends it, or lets it pass.
+ * the limits of watches and of bodies under way. Each step answers and ends it, or lets it pass.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -290,6 +290,7 @@ static bool authorize(struct vg_request *q)
     struct vg_authz_attributes a;
     vg_authz_attributes(q->call.user, &vg_request_text(q)->target,
                         vg_http_request(q->call.x)->method_text, verb, &a);
+    vg_request_classify(q, &a);
     if (vg_authz_is_allowed(q->l->gate->opts.authz, &a, &reason))
         return true;
     forbid(q, &a, reason);
@@ -327,40 +328,12 @@ static bool limit_watches(struct vg_request *q)
     return false;
 }
 
-void vg_inflight_give(struct vg_request *q)
-{
-    if (q->inflight != VG_INFLIGHT_NONE)
-        atomic_fetch_sub_explicit(&q->l->gate->inflight[q->inflight], 1, memory_order_relaxed);
-    q->inflight = VG_INFLIGHT_NONE;
-}
-
-static bool limit_inflight(struct vg_request *q)
-{
-    static const struct vg_http_field fields[] = {{{"Retry-After", 11}, {"1", 1}},
-                                                  {{"X-Content-Type-Options", 22}, {"nosniff", 7}}};
-    struct vg_gate *g = q->l->gate;
-    const struct vg_target *t = &vg_request_text(q)->target;
-    if (t->type != VG_TARGET_RESOURCE)
-        return true;
-    bool is_read = t->verb == VG_API_GET || t->verb == VG_API_LIST || t->verb == VG_API_WATCH;
-    q->inflight = is_read ? VG_INFLIGHT_READ : VG_INFLIGHT_WRITE;
-    uint32_t max = is_read ? g->opts.max_inflight : g->opts.max_mutating;
-    uint32_t before = atomic_fetch_add_explicit(&g->inflight[q->inflight], 1, memory_order_relaxed);
-    if (max == 0 || before < max)
-        return true;
-    vg_inflight_give(q);
-    q->call.ask->extra_fields = fields;
-    q->call.ask->n_extra_fields = VG_ARRAY_LEN(fields);
-    vg_request_say(q, 429, "Too many requests, please try again later.\n");
-    return false;
-}
-
 bool vg_request_admit(struct vg_request *q)
 {
     static step_fn *const steps[] = {
         read_target,      keep_browsers_out,    check_websocket_origin,
         authenticate,     refuse_impersonation, authorize,
-        refuse_when_shut, limit_watches,        limit_inflight,
+        refuse_when_shut, limit_watches,        vg_request_reserve_body,
     };
     for (size_t i = 0; i < VG_ARRAY_LEN(steps); i++) {
         if (!steps[i](q))

@@ -34,6 +34,24 @@ static int add_metrics(struct vg_gate *g)
     return r;
 }
 
+/* A user has a quarter of the bytes of requests: three users who begin bodies and end none leave
+ * room for others, and one who has much to write does not notice. */
+#define BODY_SHARE 4u
+
+static int add_flow(struct vg_gate *g)
+{
+    struct vg_flow_opts o = {.clock = g->clock,
+                             .log = g->log,
+                             .metrics = g->opts.metrics,
+                             .seats = g->opts.max_inflight + g->opts.max_mutating};
+    size_t n;
+    (void)vg_kinds(&n);
+    g->watchers = vg_calloc(n, sizeof *g->watchers);
+    if (!g->watchers)
+        return -ENOMEM;
+    return g->opts.has_fairness && o.seats ? vg_flow_new(&o, &g->flow) : 0;
+}
+
 int vg_gate_new(const struct vg_gate_opts *opts, struct vg_gate **ret_gate)
 {
     struct vg_gate *g = vg_new(struct vg_gate);
@@ -47,8 +65,13 @@ int vg_gate_new(const struct vg_gate_opts *opts, struct vg_gate **ret_gate)
     g->log = opts->log;
     g->handler = vg_request_handler;
     g->handler.arg = g;
+    g->opts.request_timeout_ms = opts->request_timeout_ms ? opts->request_timeout_ms : 60000;
+    g->opts.request_bytes = opts->request_bytes ? opts->request_bytes : (size_t)256 << 20;
     vg_watch_caps_init(&g->caps, opts->max_watches_per_user ? opts->max_watches_per_user : 100000);
+    vg_body_shares_init(&g->bodies, g->opts.request_bytes / BODY_SHARE);
     int r = add_metrics(g);
+    if (r == 0)
+        r = add_flow(g);
     if (r < 0) {
         vg_gate_free(g);
         return r;
@@ -63,6 +86,9 @@ void vg_gate_free(struct vg_gate *g)
         return;
     vg_metric_stop(g->inflight_metric);
     vg_request_metrics_free(g->metrics);
+    vg_flow_free(g->flow);
+    vg_free(g->watchers);
+    vg_body_shares_done(&g->bodies);
     vg_watch_caps_done(&g->caps);
     vg_tokens_unref(g->opts.tokens);
     vg_free(g);
@@ -80,6 +106,29 @@ void vg_gate_shut(struct vg_gate *g)
 
 /* ---- loops ---- */
 
+/* The first loop follows the objects. */
+static int open_flow(struct vg_gate_loop *l)
+{
+    struct vg_gate *g = l->gate;
+    if (!g->flow)
+        return 0;
+    int r = vg_flow_loop_open(g->flow, l->loop, &l->flow);
+    if (r < 0 || g->n_loops > 0 || !g->opts.cacher)
+        return r;
+    struct vg_flow_follow_opts o = {.flow = g->flow,
+                                    .cacher = g->opts.cacher,
+                                    .port = vg_api_loop_port(l->api),
+                                    .loop = l->loop,
+                                    .log = g->log};
+    r = vg_flow_follow_open(&o, &g->follow);
+    if (r < 0) {
+        vg_flow_loop_close(vg_steal(l->flow));
+        return r;
+    }
+    l->has_follow = true;
+    return 0;
+}
+
 int vg_gate_loop_open(struct vg_gate *g, struct vg_loop *loop, struct vg_api_loop *api,
                       struct vg_gate_loop **ret_loop)
 {
@@ -95,9 +144,14 @@ int vg_gate_loop_open(struct vg_gate *g, struct vg_loop *loop, struct vg_api_loo
     l->gate = g;
     l->loop = loop;
     l->api = api;
+    r = open_flow(l);
+    if (r < 0) {
+        vg_free(l);
+        return r;
+    }
     l->tokens = vg_tokens_ref(g->opts.tokens);
     vg_accounts_init(&l->accounts, g->opts.issuer, g->opts.cacher);
-    vg_users_init(&l->users);
+    vg_users_init(&l->users, &g->bodies);
     vg_request_cache_init(&l->series);
     vg_rng_seed(&l->rng, seed);
     g->loops[g->n_loops++] = l;
@@ -114,6 +168,9 @@ void vg_gate_loop_close(struct vg_gate_loop *l)
         if (g->loops[i] == l)
             g->loops[i] = g->loops[--g->n_loops];
     }
+    if (l->has_follow)
+        vg_flow_follow_close(vg_steal(g->follow));
+    vg_flow_loop_close(l->flow);
     vg_accounts_done(&l->accounts);
     vg_users_done(&l->users);
     vg_request_cache_done(&l->series);

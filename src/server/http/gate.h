@@ -1,12 +1,12 @@
 /* gate.h - the way in: every request passes here on its way from the wire to the verbs.
  *
  *   on_head     target -> plain port's rules -> who asks (401) -> impersonation (403)
- *               -> may they (403) -> how many at once (429) -> body
- *   on_request  health, metrics, debug here; all else vg_api_serve
- *   on_closed   log line, metrics
+ *               -> may they (403) -> bytes of bodies (429) -> body
+ *   on_request  priority and fairness: seats now, later, or 429; health, metrics, debug here; all
+ * else vg_api_serve on_closed   log line, metrics
  *
- * One vg_gate for the process, one vg_gate_loop for each loop that serves. Loops share nothing that
- * is written per request but two counters of requests in flight.
+ * One vg_gate for the process, one vg_gate_loop for each loop that serves. Loops share little that
+ * is written per request: counters of requests in flight, and the seats of priority levels.
  * Thread: a vg_gate_loop belongs to its loop; of vg_gate only what says so may be called by any. */
 #ifndef VG_SERVER_HTTP_GATE_H
 #define VG_SERVER_HTTP_GATE_H
@@ -33,10 +33,15 @@ struct vg_gate_opts {
     struct vg_tokens *tokens;            /* NULL: none; a reference is taken */
     const struct vg_issuer *issuer;      /* of accounts' tokens; borrowed; NULL: none */
     struct vg_cacher *cacher;            /* where the accounts are; with issuer */
-    uint32_t max_inflight, max_mutating; /* 0: no limit */
-    uint32_t max_watches_per_user;       /* 0 = 100000 */
-    size_t body_max;                     /* net's limit, to be named in refusals; 0 = 3145728 */
-    uint64_t slow_ms;                    /* requests slower than this are logged; 0 = 500 */
+    /* With priority and fairness the sum of both is the server's seats; without, each is a limit of
+     * its own, and 0 is none. */
+    uint32_t max_inflight, max_mutating;
+    bool has_fairness;             /* if the sum is not 0 */
+    uint64_t request_timeout_ms;   /* a quarter of it is the longest wait for seats; 0 = 60 s */
+    size_t request_bytes;          /* net's limit; a quarter is a user's share; 0 = 256 MiB */
+    uint32_t max_watches_per_user; /* 0 = 100000 */
+    size_t body_max;               /* net's limit, to be named in refusals; 0 = 3145728 */
+    uint64_t slow_ms;              /* requests slower than this are logged; 0 = 500 */
 };
 VG_CHECK int vg_gate_new(const struct vg_gate_opts *opts, struct vg_gate **ret_gate);
 /* For vg_api_opts: the gate makes the calls. */

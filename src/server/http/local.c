@@ -8,6 +8,7 @@
 #include "json/write.h"
 
 #define TEXT "text/plain; charset=utf-8"
+#define FLOW_PATH "/debug/api_priority_and_fairness/"
 
 static const struct vg_http_field no_sniff[] = {{{"X-Content-Type-Options", 22}, {"nosniff", 7}}};
 
@@ -48,6 +49,19 @@ void vg_request_say(struct vg_request *q, int code, const char *text)
     if (vg_buf_append(&body, text, strlen(text)) < 0)
         vg_buf_clear(&body);
     answer(q, code, TEXT, &body);
+}
+
+void vg_request_refuse_busy(struct vg_request *q, uint32_t retry_after_s)
+{
+    struct vg_http_field *fields = vg_arena_array(&q->call.ask->arena, struct vg_http_field, 2);
+    struct vg_slice seconds;
+    if (fields && vg_arena_printf(&q->call.ask->arena, &seconds, "%u", retry_after_s) == 0) {
+        fields[0] = (struct vg_http_field){VG_SLICE_LIT("Retry-After"), seconds};
+        fields[1] = no_sniff[0];
+        q->call.ask->extra_fields = fields;
+        q->call.ask->n_extra_fields = 2;
+    }
+    vg_request_say(q, 429, "Too many requests, please try again later.\n");
 }
 
 static void out_of_memory(struct vg_request *q, struct vg_buf *body)
@@ -105,6 +119,28 @@ static void serve_openid(struct vg_request *q)
         vg_request_say(q, 404, "404 page not found\n");
 }
 
+static void serve_flow(struct vg_request *q)
+{
+    struct vg_flow *f = q->l->gate->flow;
+    const struct vg_target *t = &vg_request_text(q)->target;
+    struct vg_slice path = t->path;
+    struct vg_buf body = {0};
+    int r = VIGIL_E_NOT_FOUND;
+    if (f && vg_slice_eq(path, VG_SLICE_LIT(FLOW_PATH "dump_priority_levels")))
+        r = vg_flow_dump_levels(f, &body);
+    else if (f && vg_slice_eq(path, VG_SLICE_LIT(FLOW_PATH "dump_queues")))
+        r = vg_flow_dump_queues(f, &body);
+    else if (f && vg_slice_eq(path, VG_SLICE_LIT(FLOW_PATH "dump_requests")))
+        r = vg_flow_dump_requests(f, vg_query_get(t, "includeRequestDetails").n > 0, &body);
+    if (r == 0) {
+        answer(q, 200, TEXT, &body);
+        return;
+    }
+    vg_buf_done(&body);
+    vg_request_say(q, r == VIGIL_E_NOT_FOUND ? 404 : 503,
+                   r == VIGIL_E_NOT_FOUND ? "404 page not found\n" : "503 out of memory\n");
+}
+
 static void serve_paths(struct vg_request *q);
 
 /* Paths by prefix: `path` itself, and what lies below it with below. */
@@ -115,6 +151,7 @@ static const struct route {
 } routes[] = {
     {"/", false, serve_paths},
     {"/.well-known/openid-configuration", false, serve_openid},
+    {"/debug/api_priority_and_fairness", true, serve_flow},
     {"/debug/vigil/watches", false, vg_request_list_watches},
     {"/healthz", true, serve_health},
     {"/livez", true, serve_health},
@@ -193,10 +230,12 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Health checks are listed one by one; a path that ends with a slash is another name of one. */
+/* Health checks are listed one by one; a path that ends with a slash is another name of one; what
+ * kube-apiserver does not list is not listed. */
 static bool is_listed(const struct route *r)
 {
-    return r->serve != serve_health && r->path[strlen(r->path) - 1] != '/';
+    return r->serve != serve_health && r->serve != serve_flow &&
+           r->path[strlen(r->path) - 1] != '/';
 }
 
 static int collect_paths(struct vg_request *q, struct path_list *l)

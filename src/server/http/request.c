@@ -87,6 +87,9 @@ static struct vg_request_text *text_new(struct vg_gate_loop *l, struct vg_slice 
         return NULL;
     t->ask = (struct vg_api_ask){.target = &t->target, .arena = t->ask.arena};
     memset(&t->target, 0, sizeof t->target);
+    t->ticket = (struct vg_flow_ticket){0};
+    t->wait = NULL;
+    t->reserved = 0;
     t->complete_ns = t->first_byte_ns = 0;
     memcpy(t->bytes, raw.p, raw.n);
     t->raw = vg_slice(t->bytes, raw.n);
@@ -122,13 +125,22 @@ void vg_request_texts_done(struct vg_gate_loop *l)
     l->n_spare = 0;
 }
 
+/* Watches of all namespaces: each write of their kind is an event for each of them. */
+static void count_watcher(struct vg_request *q, int delta)
+{
+    size_t kind = vg_kind_index(q->key.kind);
+    atomic_fetch_add_explicit(&q->l->gate->watchers[kind], (uint32_t)delta, memory_order_relaxed);
+}
+
 static void request_free(struct vg_request *q)
 {
     struct vg_gate_loop *l = q->l;
     struct vg_user *user = vg_request_user(q);
-    vg_inflight_give(q);
+    vg_request_flow_done(q);
     if (q->is_running)
         vg_request_count_running(l->gate->metrics, &l->series, &q->key, -1);
+    if (q->is_wide)
+        count_watcher(q, -1);
     if (q->has_cap)
         vg_watch_caps_give(&l->gate->caps, user->api.name);
     if (user)
@@ -161,20 +173,28 @@ static void on_done(struct vg_api_call *call)
 {
     struct vg_request *q = vg_request_of(call);
     q->is_done = true;
-    vg_inflight_give(q);
+    vg_request_give_seats(q);
     free_if_over(q);
 }
 
-/* The initial phase of a watch is over: it counts no more as in flight, and lives for long. */
+static void on_finished(struct vg_api_call *call)
+{
+    vg_request_give_seats(vg_request_of(call));
+}
+
+/* The initial phase of a watch is over: it holds no seats any more, and lives for long. */
 static void on_settled(struct vg_api_call *call)
 {
     struct vg_request *q = vg_request_of(call);
-    vg_inflight_give(q);
+    const struct vg_request_text *t = vg_request_text(q);
+    uint64_t now = vg_clock_mono_ns(q->l->gate->clock);
+    vg_flow_observe_execution(&t->ticket, now - t->complete_ns, true);
+    vg_request_flow_done(q);
     text_free(q);
 }
 
 const struct vg_api_call_ops vg_gate_call_ops = {
-    .done = on_done, .settled = on_settled, .access = &vg_request_access};
+    .done = on_done, .finished = on_finished, .settled = on_settled, .access = &vg_request_access};
 
 static struct vg_request *request_new(struct vg_gate_loop *l, struct vg_http_exchange *x)
 {
@@ -199,6 +219,16 @@ static struct vg_request *request_new(struct vg_gate_loop *l, struct vg_http_exc
 
 /* ---- what net calls ---- */
 
+static void begin_watch(struct vg_request *q)
+{
+    struct vg_gate_loop *l = q->l;
+    const struct vg_target *t = &vg_request_text(q)->target;
+    q->is_running = vg_request_count_running(l->gate->metrics, &l->series, &q->key, 1);
+    q->is_wide = l->gate->watchers && t->ns.n == 0 && t->name.n == 0;
+    if (q->is_wide)
+        count_watcher(q, 1);
+}
+
 static void on_head(struct vg_http_exchange *x, void *arg)
 {
     struct vg_gate_loop *l = loop_of(arg, x);
@@ -211,7 +241,17 @@ static void on_head(struct vg_http_exchange *x, void *arg)
     if (!vg_request_admit(q))
         return;
     if (q->is_watch)
-        q->is_running = vg_request_count_running(l->gate->metrics, &l->series, &q->key, 1);
+        begin_watch(q);
+}
+
+void vg_request_run(struct vg_request *q)
+{
+    if (vg_request_text(q)->target.type == VG_TARGET_OTHER) {
+        vg_request_serve_local(q);
+        return;
+    }
+    q->is_active = true;
+    vg_api_serve(&q->call);
 }
 
 static void on_request(struct vg_http_exchange *x, void *arg)
@@ -221,12 +261,8 @@ static void on_request(struct vg_http_exchange *x, void *arg)
     if (!q || q->is_active)
         return;
     vg_request_text(q)->complete_ns = vg_clock_mono_ns(q->l->gate->clock);
-    if (vg_request_text(q)->target.type == VG_TARGET_OTHER) {
-        vg_request_serve_local(q);
-        return;
-    }
-    q->is_active = true;
-    vg_api_serve(&q->call);
+    if (VG_LIKELY(vg_request_take_seats(q)))
+        vg_request_run(q);
 }
 
 static void on_drained(struct vg_http_exchange *x, void *arg)
@@ -285,6 +321,15 @@ static void log_request(struct vg_request *q, int code, uint64_t now)
                  q->call.bytes_out, vg_api_audit_id(&q->call, id));
 }
 
+/* From the body to the end of the answer: the client's reading is a part of it, as it is of what
+ * kube-apiserver measures. */
+static void observe_execution(const struct vg_request *q, uint64_t now)
+{
+    const struct vg_request_text *t = vg_request_text(q);
+    if (t && t->complete_ns && q->is_active)
+        vg_flow_observe_execution(&t->ticket, now - t->complete_ns, false);
+}
+
 /* 499, as others say it too: the client went away before there was an answer. */
 #define CODE_GONE 499
 
@@ -300,7 +345,9 @@ static void on_closed(struct vg_http_exchange *x, int err, void *arg)
     vg_request_count(q->l->gate->metrics, &q->l->series, &q->key, now - q->call.started_ns,
                      q->call.bytes_out);
     log_request(q, code, now);
+    observe_execution(q, now);
     q->is_closed = true;
+    vg_request_leave_queue(q);
     if (q->is_active && !q->is_done)
         vg_api_on_closed(&q->call, err);
     else

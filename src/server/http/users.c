@@ -6,10 +6,17 @@
 
 #include "base/alloc.h"
 
-void vg_users_init(struct vg_users *u)
+void vg_users_init(struct vg_users *u, struct vg_body_shares *shares)
 {
-    *u = (struct vg_users){0};
+    *u = (struct vg_users){.shares = shares};
     vg_map_init(&u->map, VG_MAP_BORROWS_KEYS);
+}
+
+static void user_free(struct vg_users *u, struct vg_user *user)
+{
+    if (user->share)
+        vg_body_share_put(u->shares, user->share);
+    vg_free(user);
 }
 
 /* The map may not change while it is walked: the idle ones are linked first. */
@@ -27,7 +34,7 @@ static void drop_idle(struct vg_users *u)
         struct vg_user *user = idle;
         idle = user->next_idle;
         vg_map_remove(&u->map, user->key);
-        vg_free(user);
+        user_free(u, user);
     }
     u->idle = 0;
 }
@@ -100,9 +107,11 @@ static int make_user(struct vg_users *u, struct vg_slice key, size_t n_groups, s
         extra[i].key = take_part(&rest);
         extra[i].value = take_part(&rest);
     }
-    int r = vg_map_put(&u->map, user->key, user, NULL);
+    if (u->shares)
+        user->share = vg_body_share_get(u->shares, user->api.name);
+    int r = u->shares && !user->share ? -ENOMEM : vg_map_put(&u->map, user->key, user, NULL);
     if (r < 0) {
-        vg_free(user);
+        user_free(u, user);
         return r;
     }
     u->idle++;

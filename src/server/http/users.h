@@ -10,7 +10,9 @@
 
 #include "base/lock.h"
 #include "base/map.h"
+#include "body_share.h"
 #include "server/api/api.h"
+#include "server/flow/flow.h"
 
 /* 64: users have a handful of groups; a certificate with more is refused. */
 #define VG_USER_GROUPS_MAX 64u
@@ -22,15 +24,19 @@ struct vg_user {
     size_t refs;               /* requests */
     struct vg_slice key;       /* in the map; bytes follow the struct */
     struct vg_user *next_idle; /* while idle ones are dropped */
+    struct vg_flow_subject_cache subject;
+    struct vg_body_share *share; /* reference; NULL: users without shares */
 };
 
 struct vg_users {
     struct vg_map map; /* key -> struct vg_user */
     size_t idle;
-    struct vg_buf key; /* scratch, kept */
+    struct vg_buf key;             /* scratch, kept */
+    struct vg_body_shares *shares; /* NULL: none */
 };
 
-void vg_users_init(struct vg_users *u);
+/* shares may be NULL. */
+void vg_users_init(struct vg_users *u, struct vg_body_shares *shares);
 void vg_users_done(struct vg_users *u); /* no request is left */
 /* The user with this name, uid, groups and extras, and `extra` (NULL: none) as one group more, if
  * it is not among them. A reference is taken. 0, -ENOMEM, VIGIL_E_TOO_LARGE (groups). */

@@ -14,7 +14,7 @@ static void equal_users_share_an_entry(void **state)
     struct vg_api_user one = {{"u", 1}, {"id", 2}, ab, 2, NULL, 0},
                        other = {{"u", 1}, {"id", 2}, just_ab, 1, NULL, 0};
     struct vg_user *x, *y, *z, *w;
-    vg_users_init(&users);
+    vg_users_init(&users, NULL);
     assert_int_equal(vg_users_get(&users, &one, "extra", &x), 0);
     assert_int_equal(vg_users_get(&users, &one, "extra", &y), 0);
     assert_int_equal(vg_users_get(&users, &other, "extra", &z), 0);
@@ -46,7 +46,7 @@ static void extras_tell_users_apart(void **state)
     three.groups = groups; /* groups with the texts of extras are none */
     three.n_groups = 2;
     three.n_extra = 0;
-    vg_users_init(&users);
+    vg_users_init(&users, NULL);
     assert_int_equal(vg_users_get(&users, &one, NULL, &x), 0);
     assert_int_equal(vg_users_get(&users, &two, NULL, &y), 0);
     assert_int_equal(vg_users_get(&users, &three, NULL, &z), 0);
@@ -66,7 +66,7 @@ static void idle_users_are_forgotten_in_time(void **state)
     (void)state;
     struct vg_users users;
     struct vg_user *kept, *u;
-    vg_users_init(&users);
+    vg_users_init(&users, NULL);
     struct vg_api_user first = {{"kept", 4}, {0}, NULL, 0, NULL, 0};
     assert_int_equal(vg_users_get(&users, &first, NULL, &kept), 0);
     for (int i = 0; i < 3000; i++) {
@@ -91,7 +91,7 @@ static void the_busy_ones_stay(void **state)
     enum { USERS = 4 * VG_USERS_IDLE_MAX };
     struct vg_users users;
     static struct vg_user *u[USERS];
-    vg_users_init(&users);
+    vg_users_init(&users, NULL);
     for (size_t round = 0; round < 2; round++) {
         for (size_t i = 0; i < USERS; i++) {
             char name[32];
@@ -123,7 +123,7 @@ static void too_many_groups_are_refused(void **state)
     struct vg_user *u;
     static const struct vg_slice groups[VG_USER_GROUPS_MAX + 1];
     struct vg_api_user user = {{"u", 1}, {0}, groups, VG_USER_GROUPS_MAX + 1, NULL, 0};
-    vg_users_init(&users);
+    vg_users_init(&users, NULL);
     assert_int_equal(vg_users_get(&users, &user, NULL, &u), VIGIL_E_TOO_LARGE);
     vg_users_done(&users);
 }
@@ -155,7 +155,7 @@ static void memory_may_run_out(void **state)
         struct vg_users users;
         struct vg_user *u;
         struct vg_api_user user = {{"u", 1}, {0}, NULL, 0, NULL, 0};
-        vg_users_init(&users);
+        vg_users_init(&users, NULL);
         int r = vg_users_get(&users, &user, "extra", &u);
         if (vg_test_alloc_failed())
             assert_int_equal(r, -ENOMEM);

@@ -69,10 +69,15 @@ static const struct vg_flag request_flags[] = {
      "longest time for a request that is not a watch,\nand for its body to come"},
     {"min-request-timeout", "SECONDS", VG_FLAG_SECONDS, AT(min_request_timeout_s), "1800", 1,
      31536000, "watches without timeoutSeconds live this long,\nup to twice, by chance"},
+    {"enable-priority-and-fairness", NULL, VG_FLAG_BOOL, AT(has_fairness), "true", 0, 0,
+     "share the server among users and levels, by\nFlowSchema and PriorityLevelConfiguration "
+     "objects"},
     {"max-requests-inflight", "N", VG_FLAG_NUMBER, AT(max_inflight), "400", 0, COUNT_MAX,
-     "reads at a time, with the initial phase of\nwatches; more get 429; 0: no limit"},
+     "with the next, the seats that priority levels\nshare; both 0: no limit. Without priority "
+     "and\n"
+     "fairness, reads at a time; 0: no limit"},
     {"max-mutating-requests-inflight", "N", VG_FLAG_NUMBER, AT(max_mutating), "200", 0, COUNT_MAX,
-     "writes at a time; more get 429; 0: no limit"},
+     "see above. Without priority and fairness, writes\nat a time; 0: no limit"},
     {"max-watches-per-user", "N", VG_FLAG_NUMBER, AT(max_watches_per_user), "100000", 1, COUNT_MAX,
      "watches that one user may have open"},
     {"max-request-body-bytes", "N", VG_FLAG_NUMBER, AT(max_body_bytes), "3145728", 1024, 67108864,

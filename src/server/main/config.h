@@ -37,6 +37,7 @@ struct vg_config {
     uint64_t max_header_bytes, max_resets, unsent_bytes, min_rate;
     uint64_t idle_ms, header_ms, stall_ms, handshake_ms;
     /* cache and store */
+    bool has_fairness;
     bool watch_cache;
     uint64_t watch_cache_size;
     const char *watch_cache_sizes;

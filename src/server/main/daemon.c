@@ -216,6 +216,9 @@ static int open_gate(struct vg_daemon *d)
                              .cacher = d->cacher,
                              .max_inflight = (uint32_t)c->max_inflight,
                              .max_mutating = (uint32_t)c->max_mutating,
+                             .has_fairness = c->has_fairness,
+                             .request_timeout_ms = c->request_timeout_ms,
+                             .request_bytes = c->max_request_bytes,
                              .max_watches_per_user = (uint32_t)c->max_watches_per_user,
                              .body_max = c->max_body_bytes,
                              .slow_ms = c->slow_ms};
