@@ -111,7 +111,7 @@ def limited(case, queuing, *flags, seats=20, users=("alice", "bob"), **more):
               "--max-mutating-requests-inflight=0", *flags)
     put_objects(s, level("narrow", 5, queuing, borrowingLimitPercent=0, **more),
                 level("wide", 90), schema("narrow", "narrow", users))
-    effective(s, "/api", users[0], s.ask(SCHEMAS + "/narrow").json["metadata"]["uid"])
+    effective(s, "/api", users[0][0], s.ask(SCHEMAS + "/narrow").json["metadata"]["uid"])
     return s
 
 
@@ -191,14 +191,21 @@ def test_default_objects(case):
 
 def test_mandatory_objects_are_enforced(case):
     s = start(case, PRODUCER)
-    wait_for("the level", lambda: s.ask(LEVELS + "/catch-all").status == 200)
+    key = "apf.kubernetes.io/autoupdate-spec"
     merge = {"Content-Type": "application/merge-patch+json"}
-    spec = s.ask(LEVELS + "/catch-all").json["spec"]
+    for path in (LEVELS + "/catch-all", SCHEMAS + "/exempt"):
+        wait_for(path, lambda p=path: s.ask(p).status == 200)
+        equal(s.ask(path, "PATCH", headers=merge, body={"metadata": {"annotations": {key: "false"}}}).status, 200)
+        wait_for("the annotation", lambda p=path: s.ask(p).json["metadata"]["annotations"][key] == "true")
+        equal(s.ask(path, "DELETE").status, 200)
+        wait_for("it to come back", lambda p=path: s.ask(p).status == 200)
     equal(s.ask(LEVELS + "/catch-all", "PATCH", headers=merge,
-                body={"spec": {"limited": {"nominalConcurrencyShares": 77}}}).status, 200)
-    wait_for("the old spec", lambda: s.ask(LEVELS + "/catch-all").json["spec"] == spec)
-    s.ask(SCHEMAS + "/exempt", "DELETE")
-    wait_for("the schema to come back", lambda: s.ask(SCHEMAS + "/exempt").status == 200)
+                body={"spec": {"limited": {"nominalConcurrencyShares": 77}}}).status, 422, "another spec")
+    exempt = {"spec": {"exempt": {"nominalConcurrencyShares": 3}}}
+    equal(s.ask(LEVELS + "/exempt", "PATCH", headers=merge, body=exempt).status, 200, "the numbers of the exempt level")
+    s.ask(LEVELS + "/node-high", "DELETE")
+    wait_for("another level to come back", lambda: s.ask(LEVELS + "/node-high").status == 200)
+    equal(s.ask(LEVELS + "/exempt").json["spec"]["exempt"]["nominalConcurrencyShares"], 3, "they are the user's")
 
 
 def test_users_edits_of_suggested_objects(case):

@@ -16,6 +16,7 @@ static const struct vg_controller_ops *const controllers[VG_CONTROLLERS] = {
     [VG_CONTROL_ROOT_CA] = &vg_root_ca_controller,
     [VG_CONTROL_GARBAGE] = &vg_garbage_controller,
     [VG_CONTROL_QUOTA] = &vg_quota_controller,
+    [VG_CONTROL_FLOW] = &vg_flow_controller,
 };
 
 static bool is_on(const struct vg_control *c, size_t i)

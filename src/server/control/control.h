@@ -21,6 +21,7 @@ enum vg_controller {
     VG_CONTROL_ROOT_CA,
     VG_CONTROL_GARBAGE,
     VG_CONTROL_QUOTA,
+    VG_CONTROL_FLOW,
     VG_CONTROLLERS
 };
 #define VG_CONTROL_ALL ((1u << VG_CONTROLLERS) - 1)

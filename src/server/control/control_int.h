@@ -30,7 +30,8 @@ struct vg_controller_ops {
     void (*synced)(struct vg_control *c);
 };
 extern const struct vg_controller_ops vg_bootstrap_controller, vg_namespace_controller,
-    vg_account_controller, vg_root_ca_controller, vg_garbage_controller, vg_quota_controller;
+    vg_account_controller, vg_root_ca_controller, vg_garbage_controller, vg_quota_controller,
+    vg_flow_controller;
 
 /* One watch of the cache, opened again whenever it ends. */
 struct vg_follow {
