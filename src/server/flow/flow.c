@@ -163,6 +163,17 @@ static int read_levels(struct vg_flow *f, struct building *b, const struct vg_sl
     return r;
 }
 
+static bool names_namespaces(const struct vg_flow_schema *s)
+{
+    for (size_t i = 0; i < s->n_rules; i++)
+        for (size_t k = 0; k < s->rules[i].n_resources; k++) {
+            const struct vg_flow_names *names = &s->rules[i].resources[k].namespaces;
+            if (names->n && !names->is_all)
+                return true;
+        }
+    return false;
+}
+
 static int read_schemas(struct vg_flow *f, struct building *b, const struct vg_slice *v, size_t n)
 {
     struct vg_flow_table *t = b->table;
@@ -188,6 +199,8 @@ static int read_schemas(struct vg_flow *f, struct building *b, const struct vg_s
     }
     qsort(t->schemas, t->n_schemas, sizeof t->schemas[0], compare_schemas);
     t->catch_all = find_schema(t, "catch-all");
+    for (size_t i = 0; i < VG_MIN(t->n_schemas, (size_t)64); i++)
+        t->by_namespace |= (uint64_t)names_namespaces(&t->schemas[i]) << i;
     return r;
 }
 
@@ -224,13 +237,18 @@ static int link_schemas(struct vg_flow *f, struct building *b)
     for (size_t i = 0; i < t->n_schemas && r == 0; i++) {
         struct vg_flow_schema *s = &t->schemas[i];
         s->level = find_level(f, s->level_name);
+        if (VG_NEVER(!s->level))
+            return VIGIL_E_INTERNAL;
         s->seats_max = estimate_max(s->level);
         s->series = vg_flow_series_get(f->metrics, s->level_name, s->name);
         r = s->series ? make_headers(&t->arena, s, find_spec(b, s->level_name)->uid) : -ENOMEM;
     }
     for (size_t i = 0; i < b->n_specs && r == 0; i++) {
-        t->levels[t->n_levels] = find_level(f, b->specs[i].name);
-        t->levels[t->n_levels++]->refs++;
+        struct vg_flow_level *v = find_level(f, b->specs[i].name);
+        if (VG_NEVER(!v))
+            return VIGIL_E_INTERNAL;
+        v->refs++;
+        t->levels[t->n_levels++] = v;
     }
     return r;
 }

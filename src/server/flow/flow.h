@@ -28,6 +28,7 @@ struct vg_flow_level;
 struct vg_flow_loop;
 struct vg_flow_queue;
 struct vg_flow_schema;
+struct vg_flow_series;
 struct vg_flow_view;
 
 /* 1024: kube-apiserver's default levels have 128 queues at most. A level that wants more gets so
@@ -78,10 +79,26 @@ struct vg_flow_attributes {
     struct vg_slice path;
 };
 
-/* Which schemas have a user as a subject, kept with the user; zeroed at first. */
+/* What a request asks of a resource, but for names: requests of a user that are alike in this are
+ * of one schema, unless a schema names namespaces. */
+struct vg_flow_likeness {
+    const void *kind, *sub; /* which is which, not what they are; kind NULL: not a resource */
+    uint32_t verb;
+    bool has_namespace;
+};
+
+/* 4: a client gets, lists, watches and writes one kind at a time. */
+#define VG_FLOW_MEMOS 4u
+
+/* What is known of a user, kept with the user; zeroed at first. */
 struct vg_flow_subject_cache {
-    uint64_t generation; /* of the table; 0: none */
-    uint64_t mask;       /* bit i: the i-th schema; those from 64 on are always looked at */
+    uint64_t generation;  /* of the table; 0: none */
+    uint64_t mask;        /* bit i: a subject of the i-th schema; those from 64 on are not here */
+    bool is_by_namespace; /* one of these has rules for single namespaces: remember nothing */
+    struct vg_flow_memo {
+        struct vg_flow_likeness like;
+        const struct vg_flow_schema *schema; /* of the table of that generation; NULL: none */
+    } memos[VG_FLOW_MEMOS];
 };
 
 enum vg_flow_state {
@@ -102,9 +119,14 @@ struct vg_flow_ticket {
     uint8_t state;               /* enum vg_flow_state */
 };
 
-/* Find the schema. The ticket was zeroed. Never fails: what nothing matches is catch-all's. */
+/* Find the schema of a request that is like another of the user's. The ticket was zeroed. False:
+ * there was none lately; ask vg_flow_classify. */
+bool vg_flow_classify_again(struct vg_flow_loop *l, const struct vg_flow_likeness *like,
+                            const struct vg_flow_subject_cache *cache, struct vg_flow_ticket *t);
+/* Find the schema, and remember it. Never fails: what nothing matches is catch-all's. */
 void vg_flow_classify(struct vg_flow_loop *l, const struct vg_flow_attributes *a,
-                      struct vg_flow_subject_cache *cache, struct vg_flow_ticket *t);
+                      const struct vg_flow_likeness *like, struct vg_flow_subject_cache *cache,
+                      struct vg_flow_ticket *t);
 /* The headers of the answer; lives as long as the ticket. NULL: not classified. */
 const struct vg_http_block *vg_flow_headers(const struct vg_flow_ticket *t);
 bool vg_flow_is_exempt(const struct vg_flow_ticket *t);
@@ -160,8 +182,9 @@ void vg_flow_give(struct vg_flow_loop *l, struct vg_flow_ticket *t);
 /* The ticket is not used any more: gives, and lets go of the view. */
 void vg_flow_ticket_done(struct vg_flow_loop *l, struct vg_flow_ticket *t);
 
-/* For metrics. */
-void vg_flow_observe_execution(const struct vg_flow_ticket *t, uint64_t ns, bool is_watch);
+/* For metrics. The series of a ticket outlives it; NULL: not classified. */
+struct vg_flow_series *vg_flow_series_of(const struct vg_flow_ticket *t);
+void vg_flow_observe_execution(struct vg_flow_series *s, uint64_t ns, bool is_watch);
 void vg_flow_observe_watch_count(const struct vg_flow_ticket *t, uint32_t watchers);
 
 /* ---- looking at it ---- */

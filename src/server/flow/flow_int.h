@@ -185,6 +185,7 @@ struct vg_flow_table {
     struct vg_arena arena;
     struct vg_flow_schema *schemas; /* in the order in which they are tried */
     size_t n_schemas;
+    uint64_t by_namespace; /* bit i: the i-th schema has rules for single namespaces */
     const struct vg_flow_schema *catch_all;
     struct vg_flow_level **levels; /* references */
     size_t n_levels;
@@ -209,6 +210,7 @@ VG_CHECK int vg_flow_default_schema(struct vg_arena *a, const char *name,
 
 struct vg_flow_view {
     size_t refs;                 /* of the loop: its tickets, and one while it is the newest */
+    uint64_t generation;         /* of the table */
     struct vg_flow_table *table; /* reference */
 };
 
@@ -269,9 +271,15 @@ struct vg_flow_series {
     _Atomic int64_t waiting, waiting_seats;
     _Atomic uint64_t rejected[VG_FLOW_REJECTIONS];
     _Atomic uint64_t no_room;
-    uint64_t folded; /* of at_once, into the histograms; guarded by the scrape */
+    /* Those of `executed` that took up to VG_FLOW_QUICK_NS, and how long in all. */
+    _Atomic uint64_t quick[2], quick_ns[2];
+    /* Of at_once and of quick, into the histograms; guarded by the scrape. */
+    uint64_t folded, folded_quick[2], folded_quick_ns[2];
     struct vg_histogram *waited[2], *executed[2], *queue_length, *seats, *watches;
 };
+
+/* 5 ms: the first bound of the histogram but 0. Most requests are quicker. */
+#define VG_FLOW_QUICK_NS (5 * VG_NS_PER_MS)
 
 struct vg_flow_metrics;
 VG_CHECK int vg_flow_metrics_new(struct vg_flow *f, struct vg_flow_metrics **ret);

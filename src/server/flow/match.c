@@ -140,11 +140,11 @@ static bool is_of_schema(const struct vg_flow_schema *s, const struct vg_flow_at
 static void fill_cache(const struct vg_flow_table *t, const struct vg_flow_attributes *a,
                        struct vg_flow_subject_cache *cache)
 {
-    cache->generation = t->generation;
-    cache->mask = 0;
+    *cache = (struct vg_flow_subject_cache){.generation = t->generation};
     for (size_t i = 0; i < VG_MIN(t->n_schemas, (size_t)64); i++)
         if (has_user(&t->schemas[i], a))
             cache->mask |= UINT64_C(1) << i;
+    cache->is_by_namespace = (cache->mask & t->by_namespace) || t->n_schemas > 64;
 }
 
 const struct vg_flow_schema *vg_flow_table_match(const struct vg_flow_table *t,

@@ -1,6 +1,7 @@
 /* metrics.c - kube-apiserver's apiserver_flowcontrol_* metrics. Most requests count one addition
  * when they begin and one when they end; what histograms make of those is done at the scrape. */
 #include <errno.h>
+#include <math.h>
 
 #include "base/alloc.h"
 #include "flow_int.h"
@@ -226,11 +227,19 @@ void vg_flow_observe_wait(const struct vg_flow_ticket *t, uint64_t ns, bool is_e
         vg_histogram_observe_ns(h, ns);
 }
 
-void vg_flow_observe_execution(const struct vg_flow_ticket *t, uint64_t ns, bool is_watch)
+struct vg_flow_series *vg_flow_series_of(const struct vg_flow_ticket *t)
 {
-    struct vg_histogram *h = t->schema ? t->schema->series->executed[is_watch] : NULL;
-    if (h)
-        vg_histogram_observe_ns(h, ns);
+    return t->schema ? t->schema->series : NULL;
+}
+
+void vg_flow_observe_execution(struct vg_flow_series *s, uint64_t ns, bool is_watch)
+{
+    if (VG_LIKELY(ns <= VG_FLOW_QUICK_NS)) {
+        atomic_fetch_add_explicit(&s->quick[is_watch], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&s->quick_ns[is_watch], ns, memory_order_relaxed);
+    } else if (s->executed[is_watch]) {
+        vg_histogram_observe_ns(s->executed[is_watch], ns);
+    }
 }
 
 void vg_flow_observe_watch_count(const struct vg_flow_ticket *t, uint32_t watchers)
@@ -252,6 +261,18 @@ static void fold(struct vg_flow_series *s)
     vg_histogram_observe_many(s->seats, 1, fresh);
     if (!vg_slice_eq(s->level, VG_SLICE_LIT("exempt")))
         vg_histogram_observe_many(s->waited[true], 0, fresh);
+}
+
+/* Those that were quick, in the bucket that they are all in, at their average. */
+static void fold_quick(struct vg_flow_series *s, bool is_watch)
+{
+    uint64_t n = atomic_load(&s->quick[is_watch]), ns = atomic_load(&s->quick_ns[is_watch]);
+    uint64_t fresh = n - s->folded_quick[is_watch];
+    double average = fresh ? (double)(ns - s->folded_quick_ns[is_watch]) / 1e9 / (double)fresh : 0;
+    s->folded_quick[is_watch] = n;
+    s->folded_quick_ns[is_watch] = ns;
+    if (s->executed[is_watch])
+        vg_histogram_observe_many(s->executed[is_watch], fmin(average, 0.005), fresh);
 }
 
 static double executing(const struct vg_flow_series *s)
@@ -283,8 +304,11 @@ static void emit_series(struct vg_flow_metrics *m, unsigned which, struct vg_met
 {
     for (struct vg_flow_series *s = atomic_load(&m->series); s; s = s->next) {
         struct vg_slice labels[] = {s->level, s->schema};
-        if (which == EXECUTING)
+        if (which == EXECUTING) {
             fold(s);
+            fold_quick(s, false);
+            fold_quick(s, true);
+        }
         vg_metric_emit(w, labels, value_of_series(s, which));
     }
 }

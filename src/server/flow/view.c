@@ -22,6 +22,7 @@ int vg_flow_loop_open(struct vg_flow *f, struct vg_loop *loop, struct vg_flow_lo
         return -ENOMEM;
     }
     *view = (struct vg_flow_view){.refs = 1, .table = vg_flow_table_newest(f)};
+    view->generation = view->table->generation;
     *l = (struct vg_flow_loop){.flow = f, .loop = loop, .view = view};
     vg_list_init(&l->lingering);
     *ret_loop = l;
@@ -35,21 +36,54 @@ static void __attribute__((noinline)) renew_view(struct vg_flow_loop *l)
     if (!view)
         return;
     *view = (struct vg_flow_view){.refs = 1, .table = vg_flow_table_newest(l->flow)};
+    view->generation = view->table->generation;
     vg_flow_view_unref(l->view);
     l->view = view;
 }
 
-void vg_flow_classify(struct vg_flow_loop *l, const struct vg_flow_attributes *a,
-                      struct vg_flow_subject_cache *cache, struct vg_flow_ticket *t)
+static uint64_t newest_generation(const struct vg_flow_loop *l)
 {
-    assert(t->state == VG_FLOW_NONE);
-    if (VG_UNLIKELY(atomic_load_explicit(&l->flow->generation, memory_order_acquire) !=
-                    l->view->table->generation))
-        renew_view(l);
+    return atomic_load_explicit(&l->flow->generation, memory_order_acquire);
+}
+
+static void assign(struct vg_flow_loop *l, const struct vg_flow_schema *schema,
+                   struct vg_flow_ticket *t)
+{
     t->view = l->view;
     t->view->refs++;
-    t->schema = vg_flow_table_match(l->view->table, a, cache);
+    t->schema = schema;
     t->state = VG_FLOW_CLASSIFIED;
+}
+
+static bool is_like(const struct vg_flow_likeness *a, const struct vg_flow_likeness *b)
+{
+    return a->kind == b->kind && a->sub == b->sub && a->verb == b->verb &&
+           a->has_namespace == b->has_namespace;
+}
+
+bool vg_flow_classify_again(struct vg_flow_loop *l, const struct vg_flow_likeness *like,
+                            const struct vg_flow_subject_cache *cache, struct vg_flow_ticket *t)
+{
+    const struct vg_flow_memo *m = &cache->memos[like->verb % VG_FLOW_MEMOS];
+    assert(t->state == VG_FLOW_NONE);
+    if (!m->schema || !is_like(&m->like, like) || cache->generation != l->view->generation ||
+        VG_UNLIKELY(cache->generation != newest_generation(l)))
+        return false;
+    assign(l, m->schema, t);
+    return true;
+}
+
+void vg_flow_classify(struct vg_flow_loop *l, const struct vg_flow_attributes *a,
+                      const struct vg_flow_likeness *like, struct vg_flow_subject_cache *cache,
+                      struct vg_flow_ticket *t)
+{
+    assert(t->state == VG_FLOW_NONE);
+    if (VG_UNLIKELY(newest_generation(l) != l->view->generation))
+        renew_view(l);
+    const struct vg_flow_schema *schema = vg_flow_table_match(l->view->table, a, cache);
+    if (like->kind && !cache->is_by_namespace)
+        cache->memos[like->verb % VG_FLOW_MEMOS] = (struct vg_flow_memo){*like, schema};
+    assign(l, schema, t);
 }
 
 const struct vg_http_block *vg_flow_headers(const struct vg_flow_ticket *t)

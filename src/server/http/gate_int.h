@@ -58,10 +58,11 @@ struct vg_request_text {
     struct vg_target target;
     struct vg_slice raw;
     struct vg_flow_ticket ticket;
-    struct vg_request_wait *wait; /* for seats; NULL: it does not wait */
-    size_t reserved;              /* of its user's share of bodies */
-    uint64_t complete_ns;         /* the body was there */
-    uint64_t first_byte_ns;       /* the first byte of the answer left */
+    struct vg_flow_series *series; /* of the ticket, which may be over; NULL: none */
+    struct vg_request_wait *wait;  /* for seats; NULL: it does not wait */
+    size_t reserved;               /* of its user's share of bodies */
+    uint64_t complete_ns;          /* the body was there */
+    uint64_t first_byte_ns;        /* the first byte of the answer left */
     struct vg_request_text *next;
     size_t cap; /* of bytes */
     char bytes[];

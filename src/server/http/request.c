@@ -88,6 +88,7 @@ static struct vg_request_text *text_new(struct vg_gate_loop *l, struct vg_slice 
     t->ask = (struct vg_api_ask){.target = &t->target, .arena = t->ask.arena};
     memset(&t->target, 0, sizeof t->target);
     t->ticket = (struct vg_flow_ticket){0};
+    t->series = NULL;
     t->wait = NULL;
     t->reserved = 0;
     t->complete_ns = t->first_byte_ns = 0;
@@ -188,7 +189,8 @@ static void on_settled(struct vg_api_call *call)
     struct vg_request *q = vg_request_of(call);
     const struct vg_request_text *t = vg_request_text(q);
     uint64_t now = vg_clock_mono_ns(q->l->gate->clock);
-    vg_flow_observe_execution(&t->ticket, now - t->complete_ns, true);
+    if (t->series)
+        vg_flow_observe_execution(t->series, now - t->complete_ns, true);
     vg_request_flow_done(q);
     text_free(q);
 }
@@ -326,8 +328,8 @@ static void log_request(struct vg_request *q, int code, uint64_t now)
 static void observe_execution(const struct vg_request *q, uint64_t now)
 {
     const struct vg_request_text *t = vg_request_text(q);
-    if (t && t->complete_ns && q->is_active)
-        vg_flow_observe_execution(&t->ticket, now - t->complete_ns, false);
+    if (t && t->series && t->complete_ns && q->is_active)
+        vg_flow_observe_execution(t->series, now - t->complete_ns, false);
 }
 
 /* 499, as others say it too: the client went away before there was an answer. */

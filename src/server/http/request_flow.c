@@ -53,11 +53,18 @@ static void attributes_of(const struct vg_authz_attributes *a, struct vg_flow_at
 void vg_request_classify(struct vg_request *q, const struct vg_authz_attributes *a)
 {
     struct vg_request_text *t = vg_request_text(q);
+    struct vg_flow_loop *l = q->l->flow;
+    struct vg_flow_subject_cache *cache = &vg_request_user(q)->subject;
     struct vg_flow_attributes attributes;
-    if (!q->l->flow || is_unlimited(&t->target))
+    if (!l || is_unlimited(&t->target))
         return;
-    attributes_of(a, &attributes);
-    vg_flow_classify(q->l->flow, &attributes, &vg_request_user(q)->subject, &t->ticket);
+    const struct vg_flow_likeness like = {t->target.kind, t->target.sub, t->target.verb,
+                                          t->target.ns.n > 0};
+    if (!like.kind || !vg_flow_classify_again(l, &like, cache, &t->ticket)) {
+        attributes_of(a, &attributes);
+        vg_flow_classify(l, &attributes, &like, cache, &t->ticket);
+    }
+    t->series = vg_flow_series_of(&t->ticket);
     t->ask.block = vg_flow_headers(&t->ticket);
 }
 
@@ -152,7 +159,8 @@ static void estimate(const struct vg_request *q, struct vg_flow_work *w)
 {
     const struct vg_target *t = &vg_request_text(q)->target;
     *w = (struct vg_flow_work){.initial = 1};
-    if (t->type != VG_TARGET_RESOURCE || vg_flow_is_exempt(&vg_request_text(q)->ticket))
+    if (t->type != VG_TARGET_RESOURCE || t->verb == VG_API_GET ||
+        vg_flow_is_exempt(&vg_request_text(q)->ticket))
         return;
     switch (t->verb) {
     case VG_API_LIST:
@@ -281,21 +289,20 @@ void vg_request_give_seats(struct vg_request *q)
 {
     struct vg_request_text *t = vg_request_text(q);
     vg_inflight_give(q);
-    if (t && q->l->flow)
-        vg_flow_give(q->l->flow, &t->ticket);
+    if (t && t->ticket.schema && t->ticket.state != VG_FLOW_WAITING) {
+        vg_flow_ticket_done(q->l->flow, &t->ticket);
+        t->ask.block = NULL; /* it was the table's */
+    }
 }
 
 void vg_request_flow_done(struct vg_request *q)
 {
     struct vg_request_text *t = vg_request_text(q);
-    vg_inflight_give(q);
-    if (!t)
-        return;
-    if (t->ticket.schema)
-        vg_flow_ticket_done(q->l->flow, &t->ticket);
-    if (t->reserved)
+    vg_request_give_seats(q);
+    if (t && t->reserved) {
         vg_body_share_give(vg_request_user(q)->share, t->reserved);
-    t->reserved = 0;
+        t->reserved = 0;
+    }
 }
 
 /* ---- without priority and fairness ---- */
