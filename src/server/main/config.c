@@ -154,8 +154,8 @@ static const struct vg_flag control_flags[] = {
     {"controllers", "LIST", VG_FLAG_TEXT, AT(controllers), "*", 0, 0,
      "what vigild does by itself: * is all, name on,\n-name off, an empty list nothing:\n"
      "bootstrap-controller, namespace-controller,\nserviceaccount-controller,\n"
-     "root-ca-certificate-publisher-controller,\ngarbage-collector-controller,\nresourcequota-"
-     "controller"},
+     "root-ca-certificate-publisher-controller,\ngarbage-collector-controller,\n"
+     "resourcequota-controller,\npriority-and-fairness-config-producer"},
     {"leader-elect-lease-duration", "DURATION", VG_FLAG_DURATION, AT(lease_ms), "15s", 3000, 0,
      "of several vigild on one etcd one runs the\ncontrollers: so long after its end another does"},
     {0},
