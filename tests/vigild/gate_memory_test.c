@@ -31,7 +31,7 @@ static void open_gate_loop(void *arg, struct vg_loop *loop, struct vg_api_loop *
 static void fixture_open(struct fixture *f, size_t n_loops, const struct vg_authz *authz)
 {
     static const struct vg_authz *chain[3];
-    static const struct vg_health_check check = {"etcd", VG_LIVEZ, say, NULL};
+    static const struct vg_health_check check = {"etcd", VG_LIVEZ, say, NULL, false};
     memset(f, 0, sizeof *f);
     chain[0] = &vg_authz_public;
     chain[1] = authz;

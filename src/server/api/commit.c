@@ -200,6 +200,19 @@ static int add_claims(struct vg_change *c)
     return 0;
 }
 
+/* Deletions go on when the disk is full: what marks an object for it, what takes its finalizers
+ * away, and what drops it. */
+static bool frees_space(const struct vg_change *c)
+{
+    struct vg_obj_header h;
+    if (c->verdict == VG_CHANGE_DELETE || c->is_deletion)
+        return true;
+    if (!c->cur || !c->cur->header_len || !vg_storage_is_full(c->call->loop->api->storage))
+        return false;
+    vg_obj_header_read(vg_rec_header(c->cur), vg_rec_value(c->cur), &h);
+    return vg_obj_is_deleting(&h);
+}
+
 static void submit(struct vg_change *c, struct vg_rec *take_rec)
 {
     c->op = (struct vg_op){
@@ -214,6 +227,7 @@ static void submit(struct vg_change *c, struct vg_rec *take_rec)
         .ops = &c->op,
         .n_ops = 1,
         .no_prev = true,
+        .frees_space = frees_space(c),
     };
     int err = c->n_claims ? add_claims(c) : 0;
     if (err == 0) {

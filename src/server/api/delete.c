@@ -344,6 +344,7 @@ void vg_deletion_start(struct vg_deletion *d, struct vg_api_call *call, const st
         .name = name,
         .is_dry_run = d->opts.is_dry_run,
         .takes_unreadable = d->opts.takes_unreadable,
+        .is_deletion = true,
         .make = make,
         .done = on_changed,
     };

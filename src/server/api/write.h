@@ -145,6 +145,7 @@ struct vg_change {
     bool is_dry_run;
     bool is_create; /* nothing is loaded first: the key should be absent */
     /* `cur` may be what others wrote and nobody can read: without a header. */
+    bool is_deletion; /* part of one: it is made although the disk is full */
     bool takes_unreadable;
     /* Not NULL: the server writes by itself, to that subresource of an object that the request is
      * not about. */

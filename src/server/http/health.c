@@ -19,8 +19,8 @@ static const char *is_well(void *arg)
 void vg_health_init(struct vg_health *h)
 {
     static const struct vg_health_check first[] = {
-        {"ping", VG_LIVEZ | VG_READYZ | VG_HEALTHZ, is_well, NULL},
-        {"log", VG_LIVEZ | VG_READYZ | VG_HEALTHZ, is_well, NULL}};
+        {"ping", VG_LIVEZ | VG_READYZ | VG_HEALTHZ, is_well, NULL, false},
+        {"log", VG_LIVEZ | VG_READYZ | VG_HEALTHZ, is_well, NULL, false}};
     *h = (struct vg_health){.n = VG_ARRAY_LEN(first)};
     memcpy(h->checks, first, sizeof first);
 }
@@ -101,10 +101,13 @@ static int append_checks(const struct vg_health *h, unsigned endpoint, const str
         int r;
         if (!(c->endpoints & endpoint))
             continue;
+        const char *why = is_excluded(t, c->name) ? NULL : c->check(c->arg);
         if (is_excluded(t, c->name)) {
             r = vg_buf_printf(out, "[+]%s excluded: ok\n", c->name);
-        } else if (!c->check(c->arg)) {
+        } else if (!why) {
             r = vg_buf_printf(out, "[+]%s ok\n", c->name);
+        } else if (c->is_notice) {
+            r = vg_buf_printf(out, "[!]%s: %s\n", c->name, why);
         } else {
             *ret_failed = true;
             r = vg_buf_printf(out, "[-]%s failed: reason withheld\n", c->name);

@@ -16,6 +16,7 @@ struct vg_health_check {
     /* NULL: well. Else why not, for the log alone: clients are told "reason withheld". */
     const char *(*check)(void *arg);
     void *arg;
+    bool is_notice; /* what it says is told in full, and fails nothing but its own path */
 };
 
 struct vg_health {

@@ -13,8 +13,8 @@ static struct vg_health make(const char *store)
     struct vg_health h;
     vg_health_init(&h);
     const struct vg_health_check store_check = {"etcd", VG_LIVEZ | VG_READYZ | VG_HEALTHZ, say,
-                                                (void *)(uintptr_t)store};
-    const struct vg_health_check ready_check = {"hook/ready", VG_READYZ, say, NULL};
+                                                (void *)(uintptr_t)store, false};
+    const struct vg_health_check ready_check = {"hook/ready", VG_READYZ, say, NULL, false};
     assert_true(vg_health_add(&h, &store_check));
     assert_true(vg_health_add(&h, &ready_check));
     return h;
@@ -80,6 +80,20 @@ static void the_ill_say_which_but_not_why(void **state)
     answers(&h, "/livez/ping", 200, true, "ok");
 }
 
+static void a_notice_says_why_and_fails_nothing(void **state)
+{
+    (void)state;
+    struct vg_health h = make(NULL);
+    const struct vg_health_check notice = {"space", VG_READYZ, say, (void *)(uintptr_t) "no room",
+                                           true};
+    assert_true(vg_health_add(&h, &notice));
+    answers(&h, "/readyz", 200, false, "ok");
+    answers(&h, "/readyz?verbose", 200, false,
+            "[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]hook/ready ok\n[!]space: no room\n"
+            "readyz check passed\n");
+    answers(&h, "/readyz/space", 500, false, "internal server error: no room\n");
+}
+
 static int count_path(void *arg, const char *path)
 {
     int *n = arg;
@@ -103,6 +117,7 @@ int main(void)
         cmocka_unit_test(the_well_say_ok),
         cmocka_unit_test(verbose_lists_the_checks),
         cmocka_unit_test(the_ill_say_which_but_not_why),
+        cmocka_unit_test(a_notice_says_why_and_fails_nothing),
         cmocka_unit_test(every_check_has_a_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,10 @@ static int look_at_flags(struct vg_daemon *d, struct vg_status *reterr_status)
 
 /* ---- store and cache ---- */
 
+/* As much as a checkpoint: it holds thousands of deletions, and what was written in the seconds
+ * before the disk was full. */
+#define STORE_RESERVE ((uint64_t)64 << 20)
+
 static int open_storage(struct vg_daemon *d, struct vg_status *reterr_status)
 {
     const struct vg_config *c = d->config;
@@ -81,6 +85,7 @@ static int open_storage(struct vg_daemon *d, struct vg_status *reterr_status)
                                 .log = vg_daemon_logger(d, VG_LOG_STORAGE),
                                 .compact_age_ms = c->compaction_ms,
                                 .scrub_ms = c->scrub_ms,
+                                .reserve_bytes = STORE_RESERVE,
                                 .unsafe_no_fsync = c->unsafe_no_fsync};
     if (strcmp(c->storage, "mem") == 0)
         return vg_storage_open_mem(&o, &d->storage, reterr_status);
@@ -153,6 +158,13 @@ static const char *check_namespaces(void *arg)
     return ((struct vg_daemon *)arg)->has_namespaces ? NULL : "system namespaces are missing";
 }
 
+static const char *check_space(void *arg)
+{
+    return vg_storage_is_full(((struct vg_daemon *)arg)->storage)
+               ? "the disk of the store is full: deletions go on, other writes are refused"
+               : NULL;
+}
+
 static const char *check_ending(void *arg)
 {
     return atomic_load(&((struct vg_daemon *)arg)->is_ending) ? "process is shutting down" : NULL;
@@ -163,12 +175,13 @@ static int add_checks(struct vg_daemon *d)
 {
     const unsigned all = VG_LIVEZ | VG_READYZ | VG_HEALTHZ;
     const struct vg_health_check checks[] = {
-        {"etcd", all, check_store, d},
-        {"etcd-readiness", VG_READYZ, check_store, d},
-        {"informer-sync", VG_READYZ, check_cache, d},
-        {"poststarthook/start-system-namespaces-controller", all, check_namespaces, d},
-        {"poststarthook/storage-readiness", VG_READYZ | VG_HEALTHZ, check_cache, d},
-        {"shutdown", VG_READYZ, check_ending, d},
+        {"etcd", all, check_store, d, false},
+        {"etcd-readiness", VG_READYZ, check_store, d, false},
+        {"storage-space", VG_READYZ, check_space, d, true},
+        {"informer-sync", VG_READYZ, check_cache, d, false},
+        {"poststarthook/start-system-namespaces-controller", all, check_namespaces, d, false},
+        {"poststarthook/storage-readiness", VG_READYZ | VG_HEALTHZ, check_cache, d, false},
+        {"shutdown", VG_READYZ, check_ending, d, false},
     };
     vg_health_init(&d->health);
     for (size_t i = 0; i < VG_ARRAY_LEN(checks); i++) {

@@ -130,6 +130,7 @@ int vg_storage_txn(struct vg_storage *s, struct vg_txn *txn)
 {
     reset(&txn->req);
     txn->failed_op = 0;
+    txn->is_again = false;
     if (txn->n_ops == 0 || txn->n_ops > VG_STORAGE_TXN_OPS_MAX)
         return refuse(&txn->req, VIGIL_E_INVALID, "a transaction takes 1 to 128 operations");
     for (uint32_t i = 0; i < txn->n_ops; i++) {
@@ -250,6 +251,11 @@ int vg_storage_fresh(struct vg_storage *s, struct vg_store_req *req)
 int vg_storage_health(struct vg_storage *s, struct vg_status *reterr_status)
 {
     return s->ops->health ? s->ops->health(s, reterr_status) : 0;
+}
+
+bool vg_storage_is_full(struct vg_storage *s)
+{
+    return s->ops->is_full && s->ops->is_full(s);
 }
 
 void vg_storage_stats(struct vg_storage *s, struct vg_storage_stats *ret_stats)

@@ -77,6 +77,8 @@ struct vg_txn {
     uint32_t n_ops;
     uint32_t failed_op; /* after VIGIL_E_CONFLICT */
     bool no_prev;       /* ops[].prev is not wanted: saves reading it; a conflict still brings it */
+    bool frees_space;   /* part of a deletion: it is taken although the store is full */
+    bool is_again;      /* the engine's */
 };
 /* Drops the references that ops hold; the array is the caller's. */
 void vg_txn_done(struct vg_txn *txn);
@@ -203,6 +205,9 @@ VG_CHECK int vg_storage_fresh(struct vg_storage *s, struct vg_store_req *req);
  * what can be done. Thread: any. */
 int vg_storage_health(struct vg_storage *s, struct vg_status *reterr_status);
 
+/* Is there no room, so that only transactions with frees_space are taken? Thread: any. */
+bool vg_storage_is_full(struct vg_storage *s);
+
 struct vg_storage_stats {
     uint64_t txns, conflicts, puts, deletes, expired; /* since open */
     uint64_t commits;                                 /* groups made durable */
@@ -218,6 +223,8 @@ struct vg_storage_stats {
     uint64_t watch_restarts;                      /* etcd: of the one over everything */
     uint64_t past_watches;                        /* etcd: begun in the past, for replays */
     uint64_t unknown_outcomes, resolved_outcomes; /* etcd: answers that were lost */
+    uint64_t reserve_bytes;                       /* held on the disk for when it is full */
+    uint64_t full;                                /* 1: the disk is full, see vg_storage_is_full */
     bool read_only;                               /* writes are refused now; why is in the log */
 };
 void vg_storage_stats(struct vg_storage *s, struct vg_storage_stats *ret_stats);
@@ -246,6 +253,8 @@ struct vg_storage_opts {
     size_t flight_min;       /* transactions that make a group worth a thread; 0 = 16 */
     uint64_t checkpoint_ms;  /* ... or its age; 0 = 5000 */
     uint64_t scrub_ms;       /* read the base again from the disk so often; 0 = never */
+    /* Kept on the disk for deletions and compaction when it is full, at most 1/16 of it; 0 = none */
+    uint64_t reserve_bytes;
     bool unsafe_no_fsync;    /* for tests: a power loss loses what was acknowledged */
     vg_rev
         first_above; /* a store that is made gives revisions above this one; others are compacted */

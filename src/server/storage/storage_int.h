@@ -15,6 +15,7 @@ struct vg_storage_ops {
     /* NULL: only this process writes; its revision is the newest there is. */
     int (*fresh)(struct vg_storage *s, struct vg_store_req *req);
     int (*health)(struct vg_storage *s, struct vg_status *reterr_status); /* NULL: always well */
+    bool (*is_full)(struct vg_storage *s);                                /* NULL: never */
     void (*stats)(struct vg_storage *s, struct vg_storage_stats *ret_stats);
     void (*close)(struct vg_storage *s);
 };

@@ -61,6 +61,7 @@ static bool is_ours(const char *name)
                                         VG_FILE_LOCK,
                                         VG_FILE_CEILING,
                                         VG_FILE_CEILING ".new",
+                                        VG_FILE_RESERVE,
                                         "wal-0",
                                         "wal-1",
                                         VG_FILE_DURABLE,

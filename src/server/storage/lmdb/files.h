@@ -16,6 +16,7 @@
 #define VG_SWAP_NEW "repair.new"
 #define VG_SWAP_MARKER "repairing"
 #define VG_SWAP_KEPT "damaged-"
+#define VG_FILE_RESERVE "reserve"
 
 /* Open the directory, made 0700 if it is not there. A directory that others may read is narrowed.
  */

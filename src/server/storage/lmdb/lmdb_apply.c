@@ -224,12 +224,12 @@ int vg_lmdb_apply(struct vg_base *b, const struct vg_base_apply *apply)
         mdb_txn_abort(a.txn);
         return vg_lmdb_err(rc);
     }
-    rc = mdb_txn_commit(a.txn);
-    if (rc == 0) {
+    int r = vg_lmdb_commit(l, a.txn);
+    if (r == 0) {
         l->state = a.state;
         l->sums = a.sums;
         vg_lmdb_trim_file(l);
         give_back_pages(l, apply);
     }
-    return vg_lmdb_err(rc);
+    return r;
 }

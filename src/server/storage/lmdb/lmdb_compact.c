@@ -272,7 +272,7 @@ int vg_lmdb_compact(struct vg_base *b, struct vg_base_compact *compact)
     if (r < 0 || !c.is_changed)
         mdb_txn_abort(c.txn);
     else
-        r = vg_lmdb_err(mdb_txn_commit(c.txn));
+        r = vg_lmdb_commit(l, c.txn);
     if (r == 0) {
         l->state = c.state;
         l->sums = c.sums;

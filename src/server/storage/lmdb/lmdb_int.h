@@ -59,7 +59,8 @@ struct vg_lmdb {
     struct vg_base base;
     const struct vg_log *logger; /* NULL: silent */
     int dirfd, lockfd;
-    char *path; /* of the data file */
+    char *path;             /* of the data file */
+    uint64_t reserve_bytes; /* 0: no reserve */
     size_t map_size;
     bool no_sync;
     /* Views hold it for reading between begin and end; reopening takes it for writing. */
@@ -186,8 +187,18 @@ int vg_lmdb_apply(struct vg_base *b, const struct vg_base_apply *apply);
  * result. */
 VG_CHECK int vg_lmdb_lengthen_file(struct vg_lmdb *l, uint64_t more_pages, uint64_t more_bytes);
 void vg_lmdb_trim_file(struct vg_lmdb *l);
+/* Consumes the transaction. */
+VG_CHECK int vg_lmdb_commit(struct vg_lmdb *l, MDB_txn *take_txn);
 /* lmdb_compact.c */
 int vg_lmdb_compact(struct vg_base *b, struct vg_base_compact *compact);
+/* lmdb_room.c */
+int vg_lmdb_room(struct vg_base *b, struct vg_room *ret);
+int vg_lmdb_take_reserve(struct vg_base *b);
+void vg_lmdb_release_reserve(struct vg_base *b);
+void vg_lmdb_allocate_logs(struct vg_lmdb *l); /* blocks for the log, if there is to be a reserve */
+void vg_lmdb_count_free(struct vg_base *b);
+bool vg_lmdb_is_removed(struct vg_base *b);
+bool vg_wal_is_removed(const struct vg_wal *w); /* the file that is written now */
 /* lmdb_backup.c */
 int vg_lmdb_backup(struct vg_base *base, struct vg_backup *b);
 

@@ -53,12 +53,15 @@ static int log_append(struct vg_base *b, const struct vg_event *events, size_t n
         return VIGIL_E_STORE_FULL;
     int r = vg_wal_append(&l->wal, events, n);
     note_used(l);
-    return r;
+    return r == 0 && vg_wal_is_removed(&l->wal) ? VIGIL_E_READ_ONLY : r;
 }
 
 static int log_repair(struct vg_base *b)
 {
-    return vg_wal_repair(&lmdb_of(b)->wal);
+    struct vg_lmdb *l = lmdb_of(b);
+    if (vg_wal_is_removed(&l->wal) || vg_lmdb_is_removed(b))
+        return -ENOENT;
+    return vg_wal_repair(&l->wal);
 }
 
 static int log_switch(struct vg_base *b, vg_rev last)
@@ -136,6 +139,11 @@ static const struct vg_base_ops lmdb_ops = {
     .reopen = reopen,
     .backup = vg_lmdb_backup,
     .disk_bytes = disk_bytes,
+    .room = vg_lmdb_room,
+    .take_reserve = vg_lmdb_take_reserve,
+    .release_reserve = vg_lmdb_release_reserve,
+    .count_free = vg_lmdb_count_free,
+    .is_removed = vg_lmdb_is_removed,
     .close = close_base,
 };
 
@@ -394,6 +402,7 @@ static int open_store(struct vg_lmdb *l, const struct vg_storage_opts *o, struct
         return vg_fail(reterr_status, r, "cannot open %s: %s", l->path, vg_err_text(r));
     r = settle_ceiling(l, s);
     note_used(l);
+    vg_lmdb_allocate_logs(l);
     /* Others must not read what is in there: narrow what an earlier umask or hand left wide. */
     if (r == 0 && (fchmod(l->dirfd, 0700) < 0 || fchmodat(l->dirfd, VG_FILE_DATA, 0600, 0) < 0 ||
                    fchmodat(l->dirfd, VG_FILE_DATA "-lock", 0600, 0) < 0))
@@ -420,6 +429,7 @@ int vg_storage_open_lmdb(const struct vg_storage_opts *opts, struct vg_storage *
     if (r == 0) {
         l->no_sync = o.unsafe_no_fsync;
         l->logger = o.log;
+        l->reserve_bytes = o.reserve_bytes;
         r = open_store(l, &o, &s, &status);
     }
     if (r < 0) {

@@ -50,6 +50,12 @@ struct vg_base_compact {
     bool more;          /* result: call again, there is more to do */
 };
 
+/* Room on the disk. */
+struct vg_room {
+    uint64_t available; /* bytes that the file system gives us; what the reserve holds is not */
+    uint64_t reserve;   /* bytes that the reserve shall hold; 0: there is none */
+};
+
 struct vg_base_ops {
     /* The write-ahead log. Thread: one at a time; the commit thread, or the syncer for it.
      * log_used: any. */
@@ -95,6 +101,13 @@ struct vg_base_ops {
     /* Thread: any one at a time. */
     int (*backup)(struct vg_base *b, struct vg_backup *backup);
     uint64_t (*disk_bytes)(struct vg_base *b);
+    /* Room on the disk. Thread: the commit thread, and before there is one. */
+    int (*room)(struct vg_base *b, struct vg_room *ret);
+    int (*take_reserve)(struct vg_base *b); /* 0: it is held, or there shall be none */
+    void (*release_reserve)(struct vg_base *b);
+    void (*count_free)(struct vg_base *b); /* fills free_bytes; thread: as apply */
+    /* Have the files been removed, or is another directory in their place? Thread: any. */
+    bool (*is_removed)(struct vg_base *b);
     void (*close)(struct vg_base *b, vg_rev last); /* frees; NULL allowed */
 };
 
@@ -103,7 +116,9 @@ struct vg_base {
     /* Counters of the log, written by the commit thread, read by anyone. */
     _Atomic uint64_t syncs, log_bytes;
     _Atomic uint64_t scrub_passes, scrub_bytes, scrub_damages; /* any thread */
-    _Atomic uint64_t damaged; /* records that did not read back, each once; any thread */
+    _Atomic uint64_t damaged;      /* records that did not read back, each once; any thread */
+    _Atomic uint64_t reserve_held; /* bytes */
+    _Atomic uint64_t free_bytes;   /* of the base, for what is written next; as counted last */
 };
 
 #endif

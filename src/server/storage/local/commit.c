@@ -48,8 +48,10 @@ static void group_end(struct vg_engine *e)
 
 static bool is_overlay_full(struct vg_engine *e)
 {
-    return e->base &&
-           e->base->ops->log_used(e->base) > OVERLAY_LIMIT_FACTOR * e->opts.checkpoint_bytes;
+    uint64_t most = OVERLAY_LIMIT_FACTOR * e->opts.checkpoint_bytes;
+    if (!vg_room_is_full(e)) /* then what comes is small, and the reserve is there for it */
+        most = VG_MIN(most, e->log_max);
+    return e->base && e->base->ops->log_used(e->base) > most;
 }
 
 /* Is the log fit to take a group? Tries to repair it when that is due. */
@@ -64,6 +66,8 @@ static int check_log(struct vg_engine *e)
         if (!e->log_broken)
             e->next_freeze_ns = 0;
     }
+    vg_room_look(e, now);
+    vg_room_help_flusher(e);
     if (e->log_broken)
         return VIGIL_E_READ_ONLY;
     if (!is_overlay_full(e))
@@ -135,7 +139,7 @@ static void run_group(struct vg_engine *e, struct vg_mail **list)
         return;
     }
     vg_commit_drop_group(e);
-    vg_commit_answer(b.txns, err);
+    vg_commit_answer(e, b.txns, err);
 }
 
 /* ---- compaction requests ---- */
@@ -205,7 +209,7 @@ static void freeze_if_due(struct vg_engine *e)
     if (e->flight.group) /* its records belong to this table and this generation of the log */
         return;
     uint64_t now = vg_clock_mono_ns(e->opts.clock);
-    bool is_large = e->base->ops->log_used(e->base) >= e->opts.checkpoint_bytes;
+    bool is_large = e->base->ops->log_used(e->base) >= vg_room_checkpoint_bytes(e);
     bool is_old = now - e->active_since_ns >= e->opts.checkpoint_ms * VG_NS_PER_MS;
     if ((!is_large && !is_old && !e->wanted_backups) || now < e->next_freeze_ns)
         return;
@@ -303,6 +307,7 @@ static uint64_t next_wake(struct vg_engine *e)
 static void idle(struct vg_engine *e)
 {
     struct vg_mail *list = NULL;
+    vg_room_help_flusher(e);
     if (e->log_broken || vg_upkeep_is_expiry_due(e))
         run_group(e, &list);
     if (list) /* came while the group waited for the one before, and is not for it */
@@ -312,20 +317,35 @@ static void idle(struct vg_engine *e)
     hand_over_backups(e);
 }
 
+/* Deletions that found no room get another try, in the other log file if that is free: there are
+ * blocks for them. */
+static void serve_again(struct vg_engine *e)
+{
+    struct vg_mail *list = vg_steal(e->again);
+    while (is_checkpoint_running(e) && !atomic_load(&e->flusher_err) && !atomic_load(&e->closing))
+        vg_waker_wait(&e->commit.waker, vg_clock_mono_ns(e->opts.clock) + FLUSHER_WAIT_NS);
+    if (!is_checkpoint_running(e) && vg_table_log_count(e->active) > 0 && !e->log_broken)
+        (void)vg_commit_freeze(e);
+    serve(e, list);
+}
+
 void *vg_commit_main(void *engine)
 {
     struct vg_engine *e = engine;
     while (!atomic_load(&e->closing)) {
         (void)vg_flight_land(e, false);
+        if (e->again && !e->flight.group)
+            serve_again(e);
         struct vg_mail *list = vg_mailbox_take_all(&e->commit.box);
         if (list)
             serve(e, list);
         idle(e);
-        if (vg_mailbox_count(&e->commit.box) == 0 && !atomic_load(&e->closing))
+        if (vg_mailbox_count(&e->commit.box) == 0 && !e->again && !atomic_load(&e->closing))
             vg_waker_wait(&e->commit.waker, next_wake(e));
     }
     (void)vg_flight_land(e, true);
     serve(e, vg_mailbox_close(&e->commit.box));
+    vg_engine_answer_all(vg_steal(e->again), VIGIL_E_CLOSED);
     vg_engine_answer_all(vg_steal(e->wanted_backups), VIGIL_E_CLOSED);
     return NULL;
 }

@@ -137,6 +137,8 @@ static void engine_stats(struct vg_storage *s, struct vg_storage_stats *ret_stat
     if (e->base) {
         ret_stats->syncs = read_count(&e->base->syncs);
         ret_stats->wal_bytes = read_count(&e->base->log_bytes);
+        ret_stats->reserve_bytes = read_count(&e->base->reserve_held);
+        ret_stats->full = vg_room_is_full(e);
         ret_stats->damaged_records = read_count(&e->base->damaged);
         ret_stats->scrub_passes = read_count(&e->base->scrub_passes);
         ret_stats->scrub_bytes = read_count(&e->base->scrub_bytes);
@@ -151,18 +153,26 @@ static void engine_stats(struct vg_storage *s, struct vg_storage_stats *ret_stat
 static int engine_health(struct vg_storage *s, struct vg_status *reterr_status)
 {
     struct vg_engine *e = engine_of(s);
+    if (atomic_load(&e->is_removed))
+        return vg_fail(reterr_status, VIGIL_E_READ_ONLY,
+                       "the files of the store were removed or replaced: writes are refused");
     int err = atomic_load(&e->flusher_err);
-    if (err < 0)
+    if (err < 0 && !vg_room_is_full(e)) /* a full store takes deletions: it shall be found */
         return vg_fail(reterr_status, err,
                        "checkpoints fail (%s): what is written goes to the log alone, until that "
                        "is full; see the log of vigild",
                        vg_err_text(err));
     err = atomic_load(&e->compact_err);
-    if (err < 0)
+    if (err < 0 && !vg_room_is_full(e))
         return vg_fail(reterr_status, err,
                        "compaction fails (%s): the store grows; see the log of vigild",
                        vg_err_text(err));
     return 0;
+}
+
+static bool engine_is_full(struct vg_storage *s)
+{
+    return vg_room_is_full(engine_of(s));
 }
 
 /* ---- threads ---- */
@@ -275,6 +285,7 @@ static const struct vg_storage_ops engine_ops = {
     .revision = engine_revision,
     .compacted = engine_compacted,
     .health = engine_health,
+    .is_full = engine_is_full,
     .stats = engine_stats,
     .close = engine_close,
 };
@@ -393,6 +404,8 @@ int vg_engine_open(const struct vg_storage_opts *opts, const struct vg_engine_st
         r = server_init(&e->syncer, opts->clock, 1);
     if (r == 0)
         r = open_views(e);
+    if (r == 0)
+        vg_room_start(e);
     if (r == 0)
         r = start_threads(e);
     if (r < 0) {

@@ -93,6 +93,17 @@ struct vg_engine {
     struct vg_deadline deadlines_done; /* of the base, up to here */
     int64_t base_deadline_ms;          /* the next one after it; INT64_MAX: none */
 
+    /* room.c; the commit thread's but for the atomic ones */
+    struct vg_mail *again; /* deletions that found no room, once more now that there is some */
+    uint64_t next_room_ns, full_until_ns;
+    uint64_t room_used;           /* of the log, when the room was looked at last */
+    uint64_t available;           /* then */
+    uint64_t reserve, look_bytes; /* const after the start */
+    uint64_t log_max;             /* bytes of log that the base has room for, as seen then */
+    _Atomic bool is_full;         /* only what frees space is taken */
+    _Atomic bool is_short;        /* free pages of the base are worth counting */
+    _Atomic bool is_removed;      /* the files were taken away: nothing written is kept */
+
     _Atomic bool deadlines_changed; /* by the flusher: look at those of the base again */
     _Atomic int flusher_err;        /* of its last checkpoint; 0: it works */
     _Atomic int compact_err;        /* of its last compaction, likewise */
@@ -140,7 +151,18 @@ bool vg_flight_is_up(struct vg_engine *e);
  * its append; 0 when there is none. */
 int vg_flight_land(struct vg_engine *e, bool wait);
 void vg_commit_set_broken(struct vg_engine *e, bool is_broken, int err);
-void vg_commit_answer(struct vg_mail *list, int err); /* with err, all of a group failed (C3) */
+/* With err, all of a group failed (C3). Deletions that found no room are kept for once more. */
+void vg_commit_answer(struct vg_engine *e, struct vg_mail *list, int err);
+/* The files are gone: the log is broken until they are back. */
+void vg_commit_set_removed(struct vg_engine *e);
+/* room.c */
+void vg_room_start(struct vg_engine *e);
+void vg_room_look(struct vg_engine *e, uint64_t now_ns);
+void vg_room_enter_full(struct vg_engine *e);
+void vg_room_help_flusher(struct vg_engine *e); /* if it found no room */
+bool vg_room_is_full(struct vg_engine *e);      /* thread: any */
+uint64_t vg_room_checkpoint_bytes(struct vg_engine *e);
+size_t vg_room_slice(struct vg_engine *e);
 /* The newest revision that has been given out, though it may still be on its way to the disk. */
 static inline vg_rev vg_engine_staged_rev(struct vg_engine *e)
 {

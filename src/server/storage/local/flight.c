@@ -25,6 +25,8 @@ void vg_commit_set_broken(struct vg_engine *e, bool is_broken, int err)
         vg_error(e->opts.log, "log_failed", "err=%s state=read_only", vg_err_name(err));
     else
         vg_warn(e->opts.log, "log_repaired", "state=writable");
+    if (!is_broken)
+        atomic_store(&e->is_removed, false);
 }
 
 static void count_changes(struct vg_engine *e, const struct vg_commit_batch *group)
@@ -37,8 +39,22 @@ static void count_changes(struct vg_engine *e, const struct vg_commit_batch *gro
     atomic_fetch_add_explicit(&e->n_commits, 1, memory_order_relaxed);
 }
 
-static const char *failure_text(int err)
+void vg_commit_set_removed(struct vg_engine *e)
 {
+    if (!atomic_exchange(&e->is_removed, true))
+        vg_error(
+            e->opts.log, "store_removed",
+            "do=\"the files of the store were removed or replaced while vigild runs, and writes "
+            "are refused since they would be lost: put them back, or stop vigild and restore "
+            "from a backup\"");
+    vg_commit_set_broken(e, true, VIGIL_E_READ_ONLY);
+}
+
+static const char *failure_text(const struct vg_engine *e, int err)
+{
+    if (err == VIGIL_E_READ_ONLY && atomic_load(&e->is_removed))
+        return "the files of the store were removed or replaced while vigild runs: nothing that is "
+               "written now would be kept";
     switch (err) {
     case VIGIL_E_STORE_FULL:
         return "the disk or the store is full: free some space; reads go on, writes resume by "
@@ -54,16 +70,31 @@ static const char *failure_text(int err)
     }
 }
 
-/* Answer a group. With err, all of it failed (C3). */
-void vg_commit_answer(struct vg_mail *list, int err)
+/* A deletion that found no room: the reserve has been released meanwhile. */
+static bool goes_again(struct vg_engine *e, struct vg_txn *txn, int err)
+{
+    if (err != VIGIL_E_STORE_FULL || !txn->frees_space || txn->is_again || !vg_room_is_full(e))
+        return false;
+    struct vg_mail **end = &e->again;
+    while (*end)
+        end = &(*end)->next;
+    txn->is_again = true;
+    txn->req.mail.next = NULL;
+    *end = &txn->req.mail;
+    return true;
+}
+
+void vg_commit_answer(struct vg_engine *e, struct vg_mail *list, int err)
 {
     while (list) {
         struct vg_store_req *req = VG_CONTAINER_OF(list, struct vg_store_req, mail);
+        struct vg_txn *txn = VG_CONTAINER_OF(req, struct vg_txn, req);
         list = list->next;
         if (err < 0) {
-            struct vg_txn *txn = VG_CONTAINER_OF(req, struct vg_txn, req);
             vg_commit_drop_prevs(txn);
-            req->err = vg_fail(&req->status, err, "%s", failure_text(err));
+            req->err = vg_fail(&req->status, err, "%s", failure_text(e, err));
+            if (goes_again(e, txn, err))
+                continue;
         }
         vg_storage_answer(req, req->err);
     }
@@ -124,7 +155,12 @@ static void show(struct vg_engine *e, struct vg_commit_batch *group)
 /* It did not reach the disk, as far as anybody can say: the tables are as they were before it. */
 static void undo(struct vg_engine *e, struct vg_commit_batch *group, int err)
 {
-    vg_commit_set_broken(e, err != VIGIL_E_STORE_FULL && err != -ENOMEM, err);
+    if (err == VIGIL_E_STORE_FULL && e->opts.reserve_bytes)
+        vg_room_enter_full(e);
+    if (err == VIGIL_E_READ_ONLY)
+        vg_commit_set_removed(e);
+    else
+        vg_commit_set_broken(e, err != VIGIL_E_STORE_FULL && err != -ENOMEM, err);
     vg_commit_drop_group(e); /* what was staged on top of it goes first */
     vg_table_unstage(e->active, 0);
     vg_commit_batch_free(&group->tail);
@@ -146,7 +182,7 @@ int vg_flight_land(struct vg_engine *e, bool wait)
     e->flight.group = NULL;
     atomic_store_explicit(&e->flight.state, FLIGHT_NONE, memory_order_relaxed);
     /* Answers before events: a loop that has a thousand watchers to tell answers first. */
-    vg_commit_answer(vg_steal(e->flight.txns), r);
+    vg_commit_answer(e, vg_steal(e->flight.txns), r);
     if (r >= 0)
         vg_tail_publish(&e->tail, &group->tail);
     return r;

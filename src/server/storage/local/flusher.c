@@ -46,6 +46,7 @@ static int compact(struct vg_engine *e, bool *ret_more)
     struct vg_base_compact c = {
         .compact_rev = atomic_load_explicit(&e->compacted, memory_order_acquire),
         .now_ms = vg_clock_wall_ms(e->opts.clock),
+        .max = vg_room_slice(e),
     };
     int r = e->base->ops->compact(e->base, &c);
     note_compaction(e, r);
@@ -80,6 +81,8 @@ int vg_flusher_step(struct vg_engine *e, bool *ret_more)
     if (r == 0 && frozen)
         thaw(e, frozen);
     int compacted = compact(e, ret_more); /* also when there was no room: it makes some */
+    if (atomic_load_explicit(&e->is_short, memory_order_relaxed))
+        e->base->ops->count_free(e->base);
     vg_engine_answer_all(compactions, compacted);
     *ret_more |= r < 0 || compacted < 0;
     return r < 0 ? r : compacted;

@@ -193,12 +193,24 @@ static int stage_all(struct vg_engine *e, struct vg_txn *txn, const struct vg_cu
     return 0;
 }
 
+/* A conflict is told before: it is no write. */
+static int check_room(struct vg_engine *e, struct vg_txn *txn)
+{
+    if (VG_LIKELY(!vg_room_is_full(e)) || txn->frees_space)
+        return 0;
+    return vg_fail(&txn->req.status, VIGIL_E_STORE_FULL,
+                   "the disk of the store is full: free some space, or delete objects; reads and "
+                   "deletions go on, other writes resume by themselves");
+}
+
 int vg_commit_run_txn(struct vg_engine *e, struct vg_txn *txn, vg_rev *rev)
 {
     atomic_fetch_add_explicit(&e->n_txns, 1, memory_order_relaxed);
     size_t keep = e->group ? e->group->n : 0;
     struct vg_current was[VG_STORAGE_TXN_OPS_MAX];
     int r = compare_all(e, txn, was);
+    if (r == 0)
+        r = check_room(e, txn);
     if (r == 0)
         r = stage_all(e, txn, was, rev);
     if (r < 0)
