@@ -327,6 +327,28 @@ def test_repair_cut_short(case):
     stop(server)
 
 
+def test_cut_under_a_running_server(case):
+    """A data file that is cut off while it is mapped ends the server with a sentence, not by a signal; what was
+    acknowledged is in the log."""
+    server = case.start()
+    model = Model()
+    write_some(server, model, "cm", 20)
+    equal(server.end(), 0)
+    server = case.start()
+    os.truncate(case.path("data/store/data.mdb"), 8192)
+    try:
+        for i in range(50):
+            server.ask(CONFIGMAPS, "POST", body={"metadata": {"name": f"more-{i}"}, "data": {}})
+            server.ask(f"{CONFIGMAPS}/cm-001", "DELETE")
+    except (OSError, vigild.http.client.HTTPException):
+        pass
+    equal(server.process.wait(timeout=LIMIT_S), 7, "exit status")
+    has(server.stderr(), "cannot be read any more")
+    server, text = start(case, case.path("data"))
+    check(not server, "a server starts with a data file that was cut off")
+    has(text, "is cut off")
+
+
 def metric(server, name):
     for line in server.ask("/metrics").text.splitlines():
         if line.startswith(name + " "):

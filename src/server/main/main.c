@@ -16,6 +16,7 @@
 #include "daemon.h"
 #include "memory_limit.h"
 #include "notify.h"
+#include "server/storage/storage.h"
 
 #define DAY_NS (UINT64_C(24) * 3600 * VG_NS_PER_S)
 /* How long main sleeps when nothing calls for its attention sooner; so often it looks at the store.
@@ -40,6 +41,7 @@ static void block_signals(void)
     sigaddset(&watched, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &watched, NULL);
     signal(SIGPIPE, SIG_IGN);
+    vg_storage_guard_maps();
 }
 
 static siginfo_t last_signal;

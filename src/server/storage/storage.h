@@ -304,6 +304,10 @@ VG_CHECK int vg_storage_open_lmdb(const struct vg_storage_opts *opts,
 VG_CHECK int vg_storage_open_etcd(const struct vg_storage_opts *opts,
                                   struct vg_storage **ret_storage, struct vg_status *reterr_status);
 
+/* For programs: when a mapped file of a store cannot be read while it is open (it was cut off, the
+ * disk fails), end with a sentence and exit status 7 instead of SIGBUS. */
+void vg_storage_guard_maps(void);
+
 /* Make a store in `dir` (new or empty) from a backup, after checking every record. Revisions that
  * were given out after the backup was taken must not be given again: the restored store continues
  * `bump` revisions later, everything before that counts as compacted, and watchers list anew. */

@@ -89,6 +89,7 @@ int main(int argc, char **argv)
 {
     struct vg_options o;
     struct vg_status status = {0};
+    vg_storage_guard_maps();
     int r = vg_options_parse(argc, argv, &o, &status);
     if (r == 0 && (o.is_help || o.is_version))
         return say(&o);

@@ -125,7 +125,9 @@ static int new_env(size_t map_size, MDB_env **ret_env)
     int rc = mdb_env_create(&env);
     if (rc)
         return rc;
-    rc = mdb_env_set_mapsize(env, map_size);
+    rc = mdb_env_set_assert(env, vg_lmdb_on_assert);
+    if (!rc)
+        rc = mdb_env_set_mapsize(env, map_size);
     if (!rc)
         rc = mdb_env_set_maxdbs(env, 4);
     if (!rc)

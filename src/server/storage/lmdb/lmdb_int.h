@@ -104,6 +104,9 @@ struct vg_log_at vg_log_key_decode(const char *in); /* LOG_KEY_SIZE bytes */
 void vg_ttl_key_encode(int64_t expires_ms, vg_rev rev, uint32_t sub, char out[TTL_KEY_SIZE]);
 void vg_ttl_key_decode(const char *in, int64_t *ret_expires_ms, vg_rev *ret_rev, uint32_t *ret_sub);
 
+/* guard.c: LMDB's assertions end the process with a sentence and an exit status. */
+void vg_lmdb_on_assert(MDB_env *env, const char *text);
+
 /* lmdb_env.c: the environment itself. */
 VG_CHECK int vg_lmdb_env_open(struct vg_lmdb *l);
 /* Ends the transactions of all views first. */
