@@ -16,7 +16,7 @@ cp out help
 
 commands=$(section commands)
 [ "$(wc -w <<<"$commands")" -ge 11 ] || fail "commands are missing from --help"
-for command in demo put get del list watch compact backup restore check stat; do
+for command in demo put get del list watch compact backup restore check repair stat; do
     grep -qxF "$command" <<<"$commands" || fail "--help does not have $command"
     man_section COMMANDS | grep -qE "^\.BI? $command( |\$)" || fail "the manual does not have $command"
 done
