@@ -51,10 +51,12 @@ struct vigil_informer_opts {
      */
     const struct vigil_object *(*transform)(void *arg, const struct vigil_object *o);
     /* A list or watch failed, or memory for an event; the informer goes on by itself, and lists
-     * again where it must. Runs on the client's loop. */
+     * again where it must. What happens in a cluster that works (429, an expired version, a watch
+     * that ends early) is told from the fifth time in a row on. Runs on the client's loop. */
     void (*on_error)(void *arg, const struct vigil_error *err);
     void *arg;
-    /* The server is not reached any more; it answers again. Once for each loss, however often it is
+    /* The server is not reached any more (refused, reset, no route, no such name, silent); it
+     * answers again. Once for each loss, however often it is
      * tried meanwhile. Run on the client's loop. */
     void (*on_lost)(void *arg, const struct vigil_error *err);
     void (*on_back)(void *arg);

@@ -64,6 +64,8 @@ static void state_complete(struct vigil_reflector *r, struct vg_slice version, i
     }
     r->state = VG_REFLECTOR_WATCHING;
     r->is_frozen = false;
+    r->cut_streams = 0;
+    vg_timer_stop(r->loop, &r->growth);
     vg_reflector_start_resync(r);
     *ret = r->is_full ? VG_SINK_FULL : 0;
 }
@@ -88,7 +90,11 @@ static int initial_event(struct vigil_reflector *r, enum event event,
             return is_alive ? 0 : VIGIL_E_CLOSED;
         }
     }
-    return vg_initial_put(&r->initial, take_o);
+    size_t before = r->initial.n;
+    int e = vg_initial_put(&r->initial, take_o);
+    if (r->initial.n > before)
+        r->grown_ns = vg_reflector_now(r);
+    return e;
 }
 
 /* ---- events ---- */

@@ -13,6 +13,8 @@
 
 #define PAGE_SIZE 500u
 #define STALL_MS 60000u
+/* Selectors that match little make pages without items, but not for ever. */
+#define EMPTY_PAGES_MAX 1000u
 
 static void get_page(struct vigil_reflector *r);
 
@@ -84,8 +86,7 @@ static void list_failed(struct vigil_reflector *r, const struct vg_exchange_end 
         begin_at(r, "");
         return;
     }
-    if (vg_reflector_complain(r, &end->err))
-        vg_reflector_wait(r, VG_NEXT_ROUND);
+    vg_reflector_failed(r, &end->err, VG_TELL_NOW, VG_NEXT_ROUND);
 }
 
 /* The whole list is here. */
@@ -107,8 +108,12 @@ static void list_done(struct vigil_reflector *r)
     }
     struct vigil_error err;
     vg_error_set(&err, e, "the sink does not take the list: %s", vg_err_text(e));
-    if (vg_reflector_complain(r, &err))
-        vg_reflector_wait(r, VG_NEXT_ROUND);
+    vg_reflector_failed(r, &err, VG_TELL_NOW, VG_NEXT_ROUND);
+}
+
+static bool is_same_token(const struct vigil_reflector *r, struct vg_slice next)
+{
+    return r->next.n && vg_slice_eq(vg_slice(r->next.p, r->next.n - 1), next);
 }
 
 static int page_done(struct vigil_reflector *r)
@@ -121,6 +126,10 @@ static int page_done(struct vigil_reflector *r)
         return VIGIL_E_TOO_LARGE;
     if (r->page == 1)
         snprintf(r->list_version, sizeof(r->list_version), "%.*s", VG_SLICE_ARG(version));
+    r->empty_pages = r->n_items > r->page_items ? 0 : r->empty_pages + 1;
+    r->page_items = r->n_items;
+    if (next.n && (is_same_token(r, next) || r->empty_pages > EMPTY_PAGES_MAX))
+        return VIGIL_E_INVALID; /* it would go on for ever */
     if (next.n && r->page == 1 && strcmp(r->list_asked, "0") == 0)
         r->pages_always = true;
     vg_buf_clear(&r->next);
@@ -194,6 +203,7 @@ static void get_page(struct vigil_reflector *r)
                                        .stall_ms = r->tuning.list_stall_ms ? r->tuning.list_stall_ms
                                                                            : STALL_MS,
                                        .on_open = vg_reflector_opened,
+                                       .on_retry = vg_reflector_retried,
                                        .on_data = on_data,
                                        .on_done = on_done,
                                        .arg = r};
@@ -205,7 +215,8 @@ static void begin_at(struct vigil_reflector *r, const char *version)
 {
     vg_lister_drop(r);
     snprintf(r->list_asked, sizeof(r->list_asked), "%s", version);
-    r->page = 0;
+    r->page = r->empty_pages = 0;
+    r->page_items = 0;
     r->is_whole = false;
     get_page(r);
 }

@@ -81,7 +81,7 @@ static bool set_lost(struct vigil_reflector *r, bool is_lost, const struct vigil
 
 bool vg_reflector_ended(struct vigil_reflector *r, const struct vg_exchange_end *end)
 {
-    if (end->is_lost || end->is_refused)
+    if (end->is_lost || end->is_unreached)
         return set_lost(r, true, &end->err);
     return end->err.http > 0 ? set_lost(r, false, NULL) : true; /* a refusal is an answer, too */
 }
@@ -111,7 +111,7 @@ int vg_reflector_replace(struct vigil_reflector *r, const struct vigil_object *c
 
 void vg_reflector_round(struct vigil_reflector *r)
 {
-    if (r->opts.no_watch_list)
+    if (r->opts.no_watch_list || r->no_stream)
         vg_lister_begin(r);
     else
         vg_streamer_begin(r);
@@ -141,10 +141,47 @@ void vg_reflector_wait(struct vigil_reflector *r, enum vg_reflector_next next)
     vg_timer_start(r->loop, &r->wait, r->wait_ns, on_wait);
 }
 
+/* What the server asks for counts when it is longer than our own wait. */
+static void wait_as_asked(struct vigil_reflector *r, enum vg_reflector_next next, uint32_t asked_s)
+{
+    uint64_t asked = VG_MIN(asked_s, VG_RETRY_AFTER_MAX_S) * VG_NS_PER_S;
+    vg_reflector_wait(r, next);
+    if (asked <= r->wait_ns)
+        return;
+    r->wait_ns = asked;
+    vg_timer_start(r->loop, &r->wait, asked, on_wait);
+}
+
+void vg_reflector_failed(struct vigil_reflector *r, const struct vigil_error *err,
+                         enum vg_reflector_tone tone, enum vg_reflector_next next)
+{
+    uint32_t asked_s = err->retry_after_s;
+    r->fruitless++;
+    if (tone == VG_TELL_NEVER ||
+        (tone == VG_TELL_IF_REPEATED && r->fruitless <= VG_QUIET_FAILURES))
+        vg_info(r->log, "reflector_waits", "resource=%s error=%s", r->opts.resource->plural,
+                err->message);
+    else if (!vg_reflector_complain(r, err))
+        return;
+    wait_as_asked(r, next, asked_s);
+}
+
+/* The first broken connection may have been an old one that the server had closed. */
+void vg_reflector_retried(void *reflector, const struct vg_exchange_end *end)
+{
+    struct vigil_reflector *r = reflector;
+    r->fruitless++;
+    if (end->is_lost && (r->fruitless > 1 || end->err.code == VIGIL_E_TIMEOUT))
+        (void)set_lost(r, true, &end->err); /* when it is gone, so is its exchange */
+    else if (!end->is_lost && r->fruitless > VG_QUIET_FAILURES && !vg_reflector_complain(r, &end->err))
+        return;
+}
+
 void vg_reflector_no_memory(struct vigil_reflector *r)
 {
-    vg_warn(r->log, "no_memory", "resource=%s", r->opts.resource->plural);
-    vg_reflector_wait(r, VG_NEXT_ROUND);
+    struct vigil_error err;
+    vg_error_set(&err, VIGIL_E_MEMORY, "no memory to list or watch %s", r->opts.resource->plural);
+    vg_reflector_failed(r, &err, VG_TELL_NOW, VG_NEXT_ROUND);
 }
 
 /* ---- resync ---- */
@@ -156,10 +193,13 @@ static void on_resync(struct vg_timer *t)
     int e = r->sink.resync(r->sink.arg);
     if (!vg_reflector_leave(r))
         return;
-    if (e < 0)
-        vg_reflector_wait(r, VG_NEXT_ROUND); /* what the consumer has is in doubt */
-    else
+    if (e >= 0) {
         vg_reflector_start_resync(r);
+        return;
+    }
+    struct vigil_error err; /* what the consumer has is in doubt */
+    vg_error_set(&err, e, "a resync of %s failed: %s", r->opts.resource->plural, vg_err_text(e));
+    vg_reflector_failed(r, &err, VG_TELL_IF_REPEATED, VG_NEXT_ROUND);
 }
 
 void vg_reflector_start_resync(struct vigil_reflector *r)
@@ -266,7 +306,7 @@ static void stop(void *arg)
     vg_timer_stop(r->loop, &r->wait);
     vg_timer_stop(r->loop, &r->resync);
     vg_lister_drop(r);
-    vg_watcher_drop(r);
+    vg_watcher_drop(r); /* its timer too */
     vg_buf_done(&r->next);
     vg_buf_done(&r->frame);
     vg_buf_done(&r->api_version);

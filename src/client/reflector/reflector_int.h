@@ -8,9 +8,15 @@
  *   LISTING    failed                    -> WAITING    vg_round_failed()   then a new round
  *   STREAMING  the end of the state      -> WATCHING   vg_round_streamed() the same stream goes on
  *   STREAMING  refused, not understood   -> LISTING    for this round
+ *   STREAMING  no end of the state       -> LISTING    from now on always
  *   WATCHING   the stream ended          -> WATCHING   from the last version, at once
- *   WATCHING   429, refused connection   -> WAITING    then watch again
+ *   WATCHING   ... several at once       -> WAITING    then watch again
+ *   WATCHING   429, no connection        -> WAITING    then watch again
  *   WATCHING   410, 500, garbage, ...    -> WAITING    then a new round
+ *
+ * Failures are counted until a watch lasts. Those that happen in a cluster that works (an expired
+ * version, 429) are told to on_error when there are more than VG_QUIET_FAILURES in a row, others at
+ * once. That the server is not reached is told to on_lost, and to on_error only when more is wrong.
  *
  * Invariants: R1 `version` is what the sink has: it is set after replace, put, remove or bookmark.
  * R2 at most one exchange is under way. R3 the sink is not called after stop. */
@@ -25,6 +31,15 @@
 
 /* A frame is an object and a few bytes. */
 #define VG_FRAME_MAX (VG_OBJECT_BYTES_MAX + 4096)
+
+/* Failures in a row that a busy or restarted server may cause. */
+#define VG_QUIET_FAILURES 4u
+/* A watch that was open for so long shows that all is well again. */
+#define VG_LASTING_NS (30 * VG_NS_PER_S)
+/* A server that asks for longer waits is asked sooner, to see whether it is still there. */
+#define VG_RETRY_AFTER_MAX_S 60u
+/* How long a server may take to begin an answer. */
+#define VG_HEAD_MS 60000u
 
 /* A buffer for cut frames that is larger than this is not kept. */
 #define VG_FRAME_KEEP ((size_t)64 << 10)
@@ -80,6 +95,8 @@ struct vigil_reflector {
     char list_version[VG_OBJECT_VERSION_MAX + 1]; /* what page 1 answered */
     unsigned list_limit;
     unsigned page;             /* from 1 */
+    unsigned empty_pages;      /* in a row */
+    size_t page_items;         /* items before the page under way */
     bool is_whole;             /* after an expired page: everything at once */
     bool is_second_try;        /* after 410: at "" */
     struct vg_buf api_version; /* what items lack, for the reader */
@@ -89,6 +106,10 @@ struct vigil_reflector {
     struct vg_buf frame;       /* bytes of a frame that is not complete */
     struct vg_initial initial; /* the state that streams in */
     uint64_t opened_ns;
+    struct vg_timer growth; /* while a state streams in: does it? */
+    uint64_t grown_ns;      /* when its last new object came */
+    bool is_open;           /* the watch was answered */
+    bool no_stream;         /* the server does not know how */
     size_t events;
     bool is_frozen;                 /* the watch began nowhere: versions of ADDED say nothing yet */
     bool has_bookmark;              /* the server sends them: silence means something */
@@ -101,6 +122,9 @@ struct vigil_reflector {
     enum vg_reflector_next next_step;
     uint64_t wait_ns; /* 0: does not wait */
     struct vg_backoff backoff;
+    unsigned fruitless;     /* failures since a watch lasted */
+    unsigned short_watches; /* in a row that brought events and ended at once */
+    unsigned cut_streams;   /* in a row that ended before the end of the state */
     uint64_t first_500_ns, last_500_ns;
     bool has_500;
 };
@@ -108,6 +132,17 @@ struct vigil_reflector {
 /* reflector.c */
 void vg_reflector_round(struct vigil_reflector *r);
 void vg_reflector_wait(struct vigil_reflector *r, enum vg_reflector_next next);
+/* When on_error is told. */
+enum vg_reflector_tone {
+    VG_TELL_NOW,
+    VG_TELL_IF_REPEATED, /* what happens in a cluster that works */
+    VG_TELL_NEVER        /* on_lost was told */
+};
+/* Something failed: count it, tell of it, and wait. The reflector may be gone afterwards. */
+void vg_reflector_failed(struct vigil_reflector *r, const struct vigil_error *err,
+                         enum vg_reflector_tone tone, enum vg_reflector_next next);
+/* The on_retry of exchanges. */
+void vg_reflector_retried(void *reflector, const struct vg_exchange_end *end);
 /* Tell on_error. False: the reflector is gone. */
 VG_CHECK bool vg_reflector_complain(struct vigil_reflector *r, const struct vigil_error *err);
 /* An exchange has ended: tell on_lost when the server was not reached, on_back when it was again.

@@ -139,6 +139,7 @@ static uint64_t retries_of_500(uint64_t limit_s, unsigned gap_before)
     world_init(&w, steps, SCRIPT_MAX);
     w.opts.no_watch_list = true;
     w.tuning.retry_500_ns = limit_s * VG_NS_PER_S;
+    w.tuning.list_stall_ms = 300000; /* the gap comes before an answer */
     world_start(&w);
     uint64_t seen = 0;
     while (w.waits == 0) {

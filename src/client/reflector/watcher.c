@@ -12,12 +12,17 @@
 #define BOOKMARK_MS 180000u
 /* A watch that ends sooner and brought nothing is a sign of trouble. */
 #define SHORT_NS VG_NS_PER_S
+/* So many watches in a row may bring something and end at once, as when a server restarts. */
+#define SHORT_WATCHES_MAX 3u
+/* A state that streams in brings a new object, or its end, at least this often. */
+#define GROWTH_NS (20 * VG_NS_PER_S)
 /* ERROR 500 is counted anew after so long without one. */
 #define FORGET_500_NS (60 * VG_NS_PER_S)
 
 void vg_watcher_drop(struct vigil_reflector *r)
 {
     vg_exchange_cancel(vg_steal(r->x));
+    vg_timer_stop(r->loop, &r->growth);
     vg_initial_done(&r->initial);
     vg_buf_clear(&r->frame);
 }
@@ -64,62 +69,113 @@ static void note_expired(struct vigil_reflector *r)
 /* An ERROR event, or a frame that could not be read, has ended the watch. */
 static void ended_by_event(struct vigil_reflector *r)
 {
-    const struct vigil_error *err = &r->frame_error;
-    vg_info(r->log, "watch_error", "resource=%s http=%d error=%s", r->opts.resource->plural,
-            err->http, err->message);
-    if (vg_is_expired(err))
+    const struct vigil_error err = r->frame_error;
+    if (vg_is_expired(&err))
         note_expired(r);
-    if (err->code == VIGIL_E_BUSY)
-        vg_reflector_wait(r, VG_NEXT_WATCH);
-    else if (err->code == VIGIL_E_INTERNAL && may_retry_500(r))
+    if (err.code == VIGIL_E_INTERNAL && may_retry_500(r))
         vg_watcher_begin(r);
     else
-        vg_reflector_wait(r, VG_NEXT_ROUND);
+        vg_reflector_failed(r, &err, VG_TELL_IF_REPEATED,
+                            err.code == VIGIL_E_BUSY ? VG_NEXT_WATCH : VG_NEXT_ROUND);
+}
+
+/* A watch that was open ended without a word: it goes on where it was, unless it never lasts. */
+static void watch_again(struct vigil_reflector *r)
+{
+    bool is_short = vg_reflector_now(r) - r->opened_ns < SHORT_NS;
+    struct vigil_error err;
+    r->short_watches = is_short ? r->short_watches + 1 : 0;
+    if (r->short_watches <= SHORT_WATCHES_MAX) {
+        vg_watcher_begin(r);
+        return;
+    }
+    vg_error_set(&err, VIGIL_E_NETWORK, "watches of %s end as soon as they have brought something",
+                 r->opts.resource->plural);
+    vg_reflector_failed(r, &err, VG_TELL_IF_REPEATED, VG_NEXT_WATCH);
 }
 
 static void watch_ended(struct vigil_reflector *r, const struct vg_exchange_end *end)
 {
+    struct vigil_error err = end->err;
+    if (end->was_open && vg_reflector_now(r) - r->opened_ns >= VG_LASTING_NS)
+        r->fruitless = 0;
     if (r->has_frame_error) {
         ended_by_event(r);
-    } else if (!end->was_open && (end->is_refused || end->err.code == VIGIL_E_BUSY)) {
-        vg_reflector_wait(r, VG_NEXT_WATCH);
+    } else if (!end->was_open && end->is_unreached) {
+        vg_reflector_failed(r, &err, VG_TELL_NEVER, VG_NEXT_WATCH);
+    } else if (!end->was_open && err.code == VIGIL_E_BUSY) {
+        vg_reflector_failed(r, &err, VG_TELL_IF_REPEATED, VG_NEXT_WATCH);
     } else if (!end->was_open) {
-        if (vg_reflector_complain(r, &end->err))
-            vg_reflector_wait(r, VG_NEXT_ROUND);
-    } else if (end->err.code == VIGIL_E_MEMORY) {
+        vg_reflector_failed(r, &err, VG_TELL_NOW, VG_NEXT_ROUND);
+    } else if (err.code == VIGIL_E_MEMORY) {
         vg_reflector_no_memory(r);
     } else if (is_too_short(r)) {
-        struct vigil_error err;
         vg_error_set(&err, VIGIL_E_NETWORK, "a watch of %s ended at once and brought nothing",
                      r->opts.resource->plural);
-        if (vg_reflector_complain(r, &err))
-            vg_reflector_wait(r, VG_NEXT_ROUND);
+        vg_reflector_failed(r, &err, VG_TELL_NOW, VG_NEXT_ROUND);
     } else {
-        vg_watcher_begin(r);
+        watch_again(r);
     }
 }
 
-/* The state did not come whole. */
+static void list_instead(struct vigil_reflector *r, const struct vigil_error *err)
+{
+    vg_info(r->log, "watch_list_refused", "resource=%s error=%s", r->opts.resource->plural,
+            err->message);
+    vg_watcher_drop(r);
+    vg_lister_begin(r);
+}
+
+/* The state did not come whole. What was never answered would fail as a list, too. */
 static void stream_ended(struct vigil_reflector *r, const struct vg_exchange_end *end)
 {
     struct vigil_error err = r->has_frame_error ? r->frame_error : end->err;
     bool is_too_large = r->has_frame_error ? r->is_frame_too_large : end->is_version_too_large;
-    bool is_closed = !r->has_frame_error && end->was_open;
+    bool is_closed = !r->has_frame_error && end->was_open && !is_too_short(r);
+    bool is_unanswered = !r->has_frame_error && !end->was_open && err.http == 0;
     if (err.code == VIGIL_E_MEMORY) {
         vg_reflector_no_memory(r);
-    } else if (end->is_refused || err.code == VIGIL_E_BUSY) {
-        vg_reflector_wait(r, VG_NEXT_STREAM);
+    } else if (end->is_unreached) {
+        vg_reflector_failed(r, &err, VG_TELL_NEVER, VG_NEXT_STREAM);
+    } else if (err.code == VIGIL_E_BUSY) {
+        vg_reflector_failed(r, &err, VG_TELL_IF_REPEATED, VG_NEXT_STREAM);
+    } else if (is_unanswered) {
+        vg_reflector_failed(r, &err, VG_TELL_NOW, VG_NEXT_STREAM);
     } else if ((vg_is_expired(&err) || is_too_large) && !r->is_unavailable) {
         r->is_unavailable = true;
         vg_streamer_begin(r);
-    } else if (is_closed && !is_too_short(r)) {
+    } else if (is_closed && r->cut_streams++ == 0) {
         vg_streamer_begin(r);
     } else {
-        vg_info(r->log, "watch_list_refused", "resource=%s error=%s", r->opts.resource->plural,
-                err.message);
-        vg_watcher_drop(r);
-        vg_lister_begin(r);
+        list_instead(r, &err);
     }
+}
+
+/* A server that ignores sendInitialEvents sends what there is, then changes, and never says where
+ * the one ends and the other begins. The state is listed then, in this round and later ones. */
+static void on_growth(struct vg_timer *t)
+{
+    struct vigil_reflector *r = VG_CONTAINER_OF(t, struct vigil_reflector, growth);
+    uint64_t since = vg_reflector_now(r) - r->grown_ns;
+    struct vigil_error err;
+    if (since < GROWTH_NS || !r->is_open) {
+        vg_timer_start(r->loop, t, GROWTH_NS - VG_MIN(since, GROWTH_NS - 1), on_growth);
+        return;
+    }
+    vg_error_set(&err, VIGIL_E_UNSUPPORTED,
+                 "the server does not say where the state of %s ends; it is listed instead",
+                 r->opts.resource->plural);
+    r->no_stream = true;
+    if (vg_reflector_complain(r, &err))
+        list_instead(r, &err);
+}
+
+static void on_open(void *arg)
+{
+    struct vigil_reflector *r = arg;
+    r->is_open = true;
+    r->grown_ns = vg_reflector_now(r);
+    vg_reflector_opened(r);
 }
 
 static void on_done(void *arg, const struct vg_exchange_end *end)
@@ -170,7 +226,10 @@ static void open_watch(struct vigil_reflector *r, bool is_stream)
     r->has_frame_error = r->has_bookmark = r->is_frame_too_large = false;
     r->is_frozen = !is_stream && (!r->version[0] || strcmp(r->version, "0") == 0);
     r->opened_ns = vg_reflector_now(r);
+    r->is_open = false;
     r->n_watches++;
+    if (is_stream)
+        vg_timer_start(r->loop, &r->growth, GROWTH_NS, on_growth);
     uint64_t min = VG_MAX(r->tuning.min_watch_s, (uint64_t)MIN_WATCH_S);
     uint64_t timeout_s = min + vg_rng_below(&r->rng, min + 1);
     VG_AUTO(buf) path = {0};
@@ -181,8 +240,11 @@ static void open_watch(struct vigil_reflector *r, bool is_stream)
     const struct vg_exchange_opts o = {.method = "GET",
                                        .path = path.p,
                                        .stall_ms = timeout_s * 1000 + WATCH_GRACE_MS,
+                                       .head_ms = r->tuning.list_stall_ms ? r->tuning.list_stall_ms
+                                                                          : VG_HEAD_MS,
                                        .is_watch = true,
-                                       .on_open = vg_reflector_opened,
+                                       .on_open = on_open,
+                                       .on_retry = vg_reflector_retried,
                                        .on_data = on_data,
                                        .on_done = on_done,
                                        .arg = r};

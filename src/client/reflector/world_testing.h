@@ -189,10 +189,8 @@ static inline void world_init(struct world *w, const struct step *steps, unsigne
     w->server = script_new(steps, n);
 }
 
-static inline void world_make(struct world *w)
+static inline void world_make_at(struct world *w, const char *url)
 {
-    char url[64];
-    snprintf(url, sizeof(url), "http://127.0.0.1:%d", w->server->port);
     struct vigil_config_opts co = VIGIL_INIT(struct vigil_config_opts);
     co.server = url;
     struct vigil_config *config = NULL;
@@ -211,6 +209,13 @@ static inline void world_make(struct world *w)
     assert_int_equal(vg_reflector_new(w->client, &w->opts, &sink, &w->tuning, &w->reflector, NULL),
                      0);
     assert_int_equal(vigil_reflector_start(w->reflector), 0);
+}
+
+static inline void world_make(struct world *w)
+{
+    char url[64];
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d", w->server->port);
+    world_make_at(w, url);
 }
 
 static inline void world_start(struct world *w)

@@ -66,6 +66,8 @@ struct vg_exchange {
     enum vg_exchange_state state;
     unsigned tries;
     bool is_paused, is_canceled;
+    bool has_head; /* of a 2xx answer, in this try */
+    uint64_t begun_ns;
     size_t body_at; /* what was sent of the body */
     int data_error; /* what on_data ended it with */
     CURL *easy;

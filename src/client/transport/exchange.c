@@ -84,10 +84,24 @@ static void on_again(struct vg_timer *t)
     take_turn(VG_CONTAINER_OF(t, struct vg_exchange, wait));
 }
 
-static bool retry_later(struct vg_exchange *x, uint64_t delay_ns)
+/* Will there be time for another try, before somebody waits for too long? */
+static bool has_time(const struct vg_exchange *x, uint64_t delay_ns)
 {
-    if (x->tries > VG_EXCHANGE_RETRIES)
+    uint64_t at = now_ns(x) + delay_ns;
+    if (x->deadline.armed && at >= x->deadline.due_ns)
         return false;
+    return at - x->begun_ns <= VG_EXCHANGE_RETRY_S * VG_NS_PER_S;
+}
+
+/* True: it goes on, or its owner has canceled it. */
+static bool retry_later(struct vg_exchange *x, uint64_t delay_ns, const struct vg_exchange_end *end)
+{
+    if (x->tries > VG_EXCHANGE_RETRIES || !has_time(x, delay_ns))
+        return false;
+    if (x->opts.on_retry)
+        x->opts.on_retry(x->opts.arg, end);
+    if (x->is_canceled)
+        return true; /* its job ends it */
     vg_debug(&x->c->log, "retry", "path=%s try=%u ms=%llu", x->opts.path, x->tries,
              (unsigned long long)(delay_ns / VG_NS_PER_MS));
     vg_exchange_close(x);
@@ -133,10 +147,16 @@ static void distrust_connections(struct vigil_client *c)
     end_outdated(c);
 }
 
+static uint64_t stall_ns(const struct vg_exchange *x)
+{
+    bool is_early = x->opts.head_ms && x->opts.on_open && !x->has_head;
+    return (is_early ? x->opts.head_ms : x->opts.stall_ms) * VG_NS_PER_MS;
+}
+
 static void on_stall(struct vg_timer *t)
 {
     struct vg_exchange *x = VG_CONTAINER_OF(t, struct vg_exchange, stall);
-    uint64_t limit = x->opts.stall_ms * VG_NS_PER_MS;
+    uint64_t limit = stall_ns(x);
     uint64_t silent = now_ns(x) - x->heard_ns;
     if (x->is_paused)
         silent = 0;
@@ -149,7 +169,7 @@ static void on_stall(struct vg_timer *t)
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &http);
     end.was_open = http / 100 == 2;
     vg_error_set(&end.err, VIGIL_E_TIMEOUT, "%s was silent for %llu s", x->c->config->server,
-                 (unsigned long long)(x->opts.stall_ms / 1000));
+                 (unsigned long long)(limit / VG_NS_PER_S));
     distrust_connections(x->c);
     finish(x, &end);
 }
@@ -157,7 +177,7 @@ static void on_stall(struct vg_timer *t)
 static void arm_stall(struct vg_exchange *x)
 {
     if (x->opts.stall_ms && x->state == VG_EXCHANGE_ACTIVE)
-        vg_timer_start(x->c->loop, &x->stall, x->opts.stall_ms * VG_NS_PER_MS, on_stall);
+        vg_timer_start(x->c->loop, &x->stall, stall_ns(x), on_stall);
     else
         vg_timer_stop(x->c->loop, &x->stall);
 }
@@ -165,6 +185,7 @@ static void arm_stall(struct vg_exchange *x)
 static void attempt(struct vg_exchange *x)
 {
     x->tries++;
+    x->has_head = false;
     x->heard_ns = now_ns(x);
     x->generation = x->c->creds.generation;
     x->epoch = x->c->epoch;
@@ -216,17 +237,25 @@ static long retry_after(CURL *easy)
     return end == h->value || *end || v < 0 || v > 86400 ? -1 : v;
 }
 
+/* "Retry-After: 0" is not taken at its word for ever: 100 ms, doubled up to 1 s. */
+static uint64_t least_delay(const struct vg_exchange *x)
+{
+    uint64_t ns = (100 * VG_NS_PER_MS) << VG_MIN(x->tries, 5u) >> 1;
+    return x->tries <= 1 ? 0 : VG_MIN(ns, VG_NS_PER_S);
+}
+
 static void refused(struct vg_exchange *x, int http)
 {
     struct vg_exchange_end end = {0};
     long after = retry_after(x->easy);
     if (http == 401)
         vg_creds_refused(&x->c->creds);
-    if ((http == 429 || http >= 500) && after >= 0 && retry_later(x, (uint64_t)after * VG_NS_PER_S))
-        return;
     end.is_version_too_large = vg_answer_error(vg_buf_slice(&x->error_body), http, &end.err);
     if (after > 0)
         end.err.retry_after_s = (uint32_t)after;
+    uint64_t delay = VG_MAX((uint64_t)VG_MAX(after, 0L) * VG_NS_PER_S, least_delay(x));
+    if ((http == 429 || http >= 500) && after >= 0 && retry_later(x, delay, &end))
+        return;
     finish(x, &end);
 }
 
@@ -241,7 +270,7 @@ static void failed(struct vg_exchange *x, CURLcode result, bool was_open)
     vg_exchange_explain(x, result, &end);
     bool is_timeout = result == CURLE_OPERATION_TIMEDOUT;
     bool may_retry = !was_open && is_get(x) && end.is_lost && (!is_timeout || x->opts.is_watch);
-    if (may_retry && retry_later(x, RETRY_LOST_NS))
+    if (may_retry && retry_later(x, RETRY_LOST_NS, &end))
         return;
     if (may_retry && x->opts.is_watch)
         end.was_open = true; /* as a watch that ends at once: it is not a reason to list */
@@ -325,6 +354,7 @@ int vg_exchange_start(struct vigil_client *c, const struct vg_exchange_opts *opt
         return -ENOMEM;
     x->c = c;
     x->opts = *opts;
+    x->begun_ns = now_ns(x);
     x->error_body.max = VG_ERROR_BODY_MAX;
     x->waiter.ready = on_creds;
     if (copy_texts(x, opts) < 0) {

@@ -47,8 +47,11 @@ static size_t on_head(char *p, size_t size, size_t n, void *arg)
     if (x->is_canceled || n > 2 || (*p != '\r' && *p != '\n'))
         return n;
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &http);
-    if (http / 100 == 2)
-        x->opts.on_open(x->opts.arg);
+    if (http / 100 != 2)
+        return n;
+    x->has_head = true;
+    x->heard_ns = x->c->heard_ns = vg_clock_mono_ns(vg_loop_clock(x->c->loop));
+    x->opts.on_open(x->opts.arg);
     return n;
 }
 
@@ -364,6 +367,21 @@ static bool is_broken(CURLcode result)
     }
 }
 
+/* No connection came about, so that nothing was asked. */
+static bool is_unreached(CURLcode result)
+{
+    switch ((int)result) {
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PROXY:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static const char *advice(CURLcode result)
 {
     switch ((int)result) {
@@ -386,9 +404,7 @@ static const char *advice(CURLcode result)
 
 void vg_exchange_explain(struct vg_exchange *x, CURLcode result, struct vg_exchange_end *end)
 {
-    long os_error = 0;
-    curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &os_error);
-    end->is_refused = result == CURLE_COULDNT_CONNECT && os_error == ECONNREFUSED;
+    end->is_unreached = is_unreached(result);
     end->is_lost = is_broken(result);
     int code = result == CURLE_OPERATION_TIMEDOUT ? VIGIL_E_TIMEOUT
                : result == CURLE_OUT_OF_MEMORY    ? VIGIL_E_MEMORY

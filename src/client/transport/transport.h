@@ -2,7 +2,8 @@
  * pieces, with pausing and cancelling; who else needs the client's loop finds it here.
  *
  * An exchange is tried again by itself, at most VG_EXCHANGE_RETRIES times: when the answer is 429
- * or 5xx with a Retry-After, and for GET when the connection broke before the answer began. It
+ * or 5xx with a Retry-After that ends within VG_EXCHANGE_RETRY_S and the exchange's own time, and
+ * for GET when the connection broke before the answer began. It
  * waits for the rate limit and for credentials. Thread: the client's loop, but for what says
  * otherwise. */
 #ifndef VG_CLIENT_TRANSPORT_TRANSPORT_H
@@ -16,6 +17,8 @@
 #include "vigil/client.h"
 
 #define VG_EXCHANGE_RETRIES 10u
+/* Longer waits are left to the owner, who can tell of them. */
+#define VG_EXCHANGE_RETRY_S 30u
 /* A failed answer's body is kept for its message; a Status is a few hundred bytes. */
 #define VG_ERROR_BODY_MAX ((size_t)256 << 10)
 
@@ -23,7 +26,7 @@
 struct vg_exchange_end {
     struct vigil_error err;    /* code 0: the whole body of a 2xx answer came */
     bool was_open;             /* the head of a 2xx answer had come */
-    bool is_refused;           /* nobody listens there */
+    bool is_unreached;         /* no connection: refused, no route, no such name, no TLS */
     bool is_lost;              /* the connection broke, or was silent for too long */
     bool is_version_too_large; /* the server has not reached the resourceVersion yet */
 };
@@ -35,11 +38,14 @@ struct vg_exchange_opts {
     struct vg_slice body;              /* copied */
     uint64_t timeout_ms;               /* for all of it, tries included; 0: none */
     uint64_t stall_ms; /* silence after which the connection counts as dead; 0: for ever */
+    uint64_t head_ms;  /* the same until the head of a 2xx answer has come, with on_open; 0: as above */
     bool is_watch;     /* its first try does not count for the rate limit; never times out */
     /* The head of a 2xx answer is here; NULL allowed. */
     void (*on_open)(void *arg);
     /* A piece of a 2xx body. 0; 1: taken, and pause; negative: end with this code. */
     int (*on_data)(void *arg, struct vg_slice bytes);
+    /* A try has failed in this way and another one follows; NULL allowed. */
+    void (*on_retry)(void *arg, const struct vg_exchange_end *end);
     /* Once, unless it was canceled. The exchange is gone afterwards. */
     void (*on_done)(void *arg, const struct vg_exchange_end *end);
     void *arg;
