@@ -68,10 +68,11 @@ VIGIL_API VIGIL_CHECKED int vigil_informer_new(struct vigil_client *c,
                                                struct vigil_error *err);
 /* Starts once; a second call does nothing. */
 VIGIL_API VIGIL_CHECKED int vigil_informer_start(struct vigil_informer *i);
-/* Ends the watch; what handlers were not told yet is dropped. Waits for callbacks that run, so not
- * from within one. */
+/* Ends the watch; what handlers were not told yet is dropped. Waits for callbacks that run, unless
+ * called from within one. */
 VIGIL_API void vigil_informer_stop(struct vigil_informer *i);
-VIGIL_API void vigil_informer_free(struct vigil_informer *i); /* stops first */
+/* Stops first; not from within a callback of the informer. */
+VIGIL_API void vigil_informer_free(struct vigil_informer *i);
 
 /* The store, for reading; lives as long as the informer. */
 VIGIL_API struct vigil_store *vigil_informer_store(struct vigil_informer *i);
@@ -128,7 +129,8 @@ VIGIL_API VIGIL_CHECKED int vigil_informer_add_handler(struct vigil_informer *i,
                                                        struct vigil_registration **ret,
                                                        struct vigil_error *err);
 /* What it was not told yet is dropped. Waits for its callback if one runs, unless called from
- * within it or from another callback on the client's loop, which never waits. The registration
+ * within it, from another callback on the client's loop, which never waits, or from the callback of
+ * a handler that its callback waits for in turn: two handlers may remove each other. The registration
  * lives as long as the informer: removing it again does nothing, nor does removing NULL or that of
  * another informer. */
 VIGIL_API void vigil_informer_remove_handler(struct vigil_informer *i,

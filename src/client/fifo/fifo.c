@@ -2,6 +2,7 @@
 #include "fifo.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "fifo_int.h"
@@ -164,6 +165,41 @@ static int all_new(size_t max, struct vg_slice version, struct vg_delta_all **re
 }
 
 /* The list as it shall be queued: transformed, with references. */
+/* As servers send lists: then no key can be there twice. */
+static bool is_in_key_order(const struct vg_delta_all *all)
+{
+    for (size_t i = 1; i < all->n; i++)
+        if (vg_slice_cmp(vg_object_key(all->objects[i - 1]), vg_object_key(all->objects[i])) >= 0)
+            return false;
+    return true;
+}
+
+/* An object that is in the list twice is told once: its last state, at its first place. 0, or a
+ * negative code and the list is still whole. */
+static int drop_duplicates(struct vg_delta_all *all)
+{
+    VG_AUTO(map) places = {0};
+    size_t n = 0;
+    if (is_in_key_order(all))
+        return 0;
+    for (size_t i = 0; i < all->n; i++) {
+        const struct vigil_object *o = all->objects[i];
+        size_t at = (uintptr_t)vg_map_get(&places, vg_object_key(o));
+        void *place = (void *)(uintptr_t)(at ? at : n + 1);
+        int r = vg_map_put(&places, vg_object_key(o), place, NULL);
+        if (r < 0) {
+            memmove(&all->objects[n], &all->objects[i], (all->n - i) * sizeof(o));
+            all->n -= i - n;
+            return r;
+        }
+        if (at) /* the map borrows the key of the new one now */
+            vigil_object_unref(all->objects[at - 1]);
+        all->objects[at ? at - 1 : n++] = o;
+    }
+    all->n = n;
+    return 0;
+}
+
 static int make_all(struct vg_fifo *f, const struct vigil_object *const *objects, size_t n,
                     struct vg_slice version, struct vg_delta_all **ret)
 {
@@ -179,8 +215,12 @@ static int make_all(struct vg_fifo *f, const struct vigil_object *const *objects
         }
         all->objects[all->n++] = o;
     }
-    *ret = all;
-    return 0;
+    r = drop_duplicates(all);
+    if (r < 0)
+        all_free(all);
+    else
+        *ret = all;
+    return r;
 }
 
 static int replace_locked(struct vg_fifo *f, struct vg_delta_all **all)

@@ -15,6 +15,33 @@ struct vg_handler *vg_handler_current(const struct vigil_informer *i)
     return current && current->i == i ? current : NULL;
 }
 
+/* Guards `waits_for` of all handlers, of all informers: a callback may remove a handler of another
+ * informer. No other lock is taken while it is held. */
+static pthread_mutex_t waits_mu = PTHREAD_MUTEX_INITIALIZER;
+
+bool vg_handler_may_wait(struct vg_handler *r)
+{
+    bool may = true;
+    if (!current)
+        return true;
+    pthread_mutex_lock(&waits_mu);
+    for (const struct vg_handler *h = r; h && may; h = h->waits_for)
+        may = h != current;
+    if (may)
+        current->waits_for = r;
+    pthread_mutex_unlock(&waits_mu);
+    return may;
+}
+
+void vg_handler_waited(void)
+{
+    if (!current)
+        return;
+    pthread_mutex_lock(&waits_mu);
+    current->waits_for = NULL;
+    pthread_mutex_unlock(&waits_mu);
+}
+
 /* ---- callbacks ---- */
 
 static bool wants(const struct vigil_handler *h, const struct vigil_object *o)

@@ -205,6 +205,14 @@ static void remove_handler(void *arg)
     reap(i);
 }
 
+/* The caller cannot wait for it: it is freed when its thread has ended. */
+static void let_go(void *arg)
+{
+    struct call *call = arg;
+    call->r->is_claimed = false;
+    vg_list_push_back(&call->i->leaving, &call->r->link);
+}
+
 void vigil_informer_remove_handler(struct vigil_informer *i, struct vigil_registration *r)
 {
     if (!r || r->i != i)
@@ -214,7 +222,12 @@ void vigil_informer_remove_handler(struct vigil_informer *i, struct vigil_regist
     run_call(i, remove_handler, &call);
     if (!call.waits)
         return;
+    if (!vg_handler_may_wait(call.r)) {
+        run_call(i, let_go, &call);
+        return;
+    }
     vg_wait_ended(i, call.r);
+    vg_handler_waited();
     vg_handler_free(call.r);
 }
 
@@ -246,7 +259,7 @@ void vigil_informer_stop(struct vigil_informer *i)
 {
     struct call call = {0};
     run_call(i, stop, &call);
-    if (vg_wait_is_possible(i))
+    if (vg_wait_is_possible(i) && !vg_handler_current(i)) /* two callbacks that stop it would wait */
         vg_wait_ended(i, NULL);
 }
 

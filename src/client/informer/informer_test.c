@@ -440,9 +440,38 @@ static void without_memory_nothing_is_half_told(void **state)
         vigil_object_unref(v[i]);
 }
 
+static void an_object_that_is_twice_in_a_list_is_told_once(void **state)
+{
+    (void)state;
+    static const enum vigil_queue QUEUES[] = {VIGIL_QUEUE_ORDERED, VIGIL_QUEUE_BY_KEY};
+    for (size_t i = 0; i < VG_ARRAY_LEN(QUEUES); i++) {
+        struct rig g;
+        struct notebook b;
+        struct vigil_informer_opts o = VIGIL_INIT(struct vigil_informer_opts);
+        o.queue = QUEUES[i];
+        rig_up(&g, VIGIL_OWN_LOOP, true, &o);
+        struct vigil_handler h = notebook_handler(&b);
+        rig_handle(&g, &h);
+        assert_true(rig_list(&g, "a@1 b@1 a@2 a@3 c@1 b@1", "5") >= 0);
+        rig_settle(&g);
+        notebook_expect(&b, "+a@3! +b@1! +c@1! synced");
+        assert_true(rig_list(&g, "c@1 b@2 a@3 b@4", "6") >= 0);
+        rig_settle(&g);
+        notebook_expect(&b, "~c@1>1 ~b@1>4 ~a@3>3");
+        assert_true(rig_list(&g, "a@3 a@3", "7") >= 0);
+        rig_settle(&g);
+        if (QUEUES[i] == VIGIL_QUEUE_ORDERED) /* deletions come first, in the order of keys */
+            notebook_expect(&b, "-b@4t -c@1t ~a@3>3");
+        assert_int_equal(vigil_store_count(vigil_informer_store(g.i)), 1);
+        rig_down(&g);
+        notebook_done(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_object_that_is_twice_in_a_list_is_told_once),
         cmocka_unit_test(a_new_list_is_told_by_its_differences),
         cmocka_unit_test(so_it_is_by_key),
         cmocka_unit_test(events_are_told_as_the_store_saw_them),

@@ -2,6 +2,7 @@
  * removal that waits, many threads that add and remove (scenario 52). */
 #include "informer_testing.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
 
@@ -358,6 +359,58 @@ static void threads_wait_for_the_first_list(void **state)
     rig_down(&g);
 }
 
+/* ---- handlers that remove each other ---- */
+
+struct rivals {
+    struct rig g;
+    struct vigil_registration *registrations[2];
+    _Atomic int n_inside, n_done;
+    bool stops; /* the informer instead */
+};
+struct rival {
+    struct rivals *all;
+    int me;
+};
+
+static void on_rival(void *arg, const struct vigil_object *o, bool is_initial)
+{
+    struct rival *r = arg;
+    (void)o;
+    (void)is_initial;
+    atomic_fetch_add(&r->all->n_inside, 1);
+    while (atomic_load(&r->all->n_inside) < 2) /* both callbacks run */
+        sched_yield();
+    if (r->all->stops)
+        vigil_informer_stop(r->all->g.i);
+    else
+        vigil_informer_remove_handler(r->all->g.i, r->all->registrations[1 - r->me]);
+    atomic_fetch_add(&r->all->n_done, 1);
+}
+
+static void handlers_may_remove_each_other(void **state)
+{
+    (void)state;
+    for (int stops = 0; stops < 2; stops++) {
+        for (int round = 0; round < 20; round++) {
+            struct rivals all = {.stops = stops};
+            struct rival v[2] = {{&all, 0}, {&all, 1}};
+            rig_up(&all.g, VIGIL_OWN_THREAD, false, NULL);
+            for (int i = 0; i < 2; i++) {
+                struct vigil_handler h = {
+                    .size = sizeof(h), .on_add = on_rival, .arg = &v[i], .own_thread = true};
+                all.registrations[i] = rig_handle(&all.g, &h);
+            }
+            feed(&all.g, 1, 2);
+            for (int left = 20000; atomic_load(&all.n_done) < 2; left--) {
+                if (left == 0)
+                    fail_msg("two handlers wait for each other");
+                poll(NULL, 0, 1);
+            }
+            rig_down(&all.g);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +420,7 @@ int main(void)
         cmocka_unit_test(stopping_waits_for_a_callback),
         cmocka_unit_test(a_thread_may_remove_its_own_handler),
         cmocka_unit_test(several_threads_may_remove_one_handler),
+        cmocka_unit_test(handlers_may_remove_each_other),
         cmocka_unit_test(handlers_come_and_go_while_events_flow),
         cmocka_unit_test(threads_wait_for_the_first_list),
     };
