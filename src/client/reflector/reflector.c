@@ -157,8 +157,8 @@ void vg_reflector_failed(struct vigil_reflector *r, const struct vigil_error *er
 {
     uint32_t asked_s = err->retry_after_s;
     r->fruitless++;
-    if (tone == VG_TELL_NEVER ||
-        (tone == VG_TELL_IF_REPEATED && r->fruitless <= VG_QUIET_FAILURES))
+    bool is_quiet = r->fruitless <= VG_QUIET_FAILURES && asked_s <= VG_QUIET_WAIT_S;
+    if (tone == VG_TELL_NEVER || (tone == VG_TELL_IF_REPEATED && is_quiet))
         vg_info(r->log, "reflector_waits", "resource=%s error=%s", r->opts.resource->plural,
                 err->message);
     else if (!vg_reflector_complain(r, err))

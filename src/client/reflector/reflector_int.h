@@ -34,6 +34,8 @@
 
 /* Failures in a row that a busy or restarted server may cause. */
 #define VG_QUIET_FAILURES 4u
+/* A server that asks for a longer wait is told of at once. */
+#define VG_QUIET_WAIT_S 10u
 /* A watch that was open for so long shows that all is well again. */
 #define VG_LASTING_NS (30 * VG_NS_PER_S)
 /* A server that asks for longer waits is asked sooner, to see whether it is still there. */

@@ -24,6 +24,8 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &http);
     if (http / 100 != 2) {
         size_t fits = VG_MIN(n, VG_ERROR_BODY_MAX - x->error_body.n);
+        if (fits < n) /* enough was said: the status counts, not how the body goes on */
+            return CURL_WRITEFUNC_ERROR;
         return vg_buf_append(&x->error_body, p, fits) < 0 ? CURL_WRITEFUNC_ERROR : n;
     }
     int r = x->opts.on_data ? x->opts.on_data(x->opts.arg, vg_slice(p, n)) : 0;
