@@ -29,6 +29,7 @@ struct vigil_leader_opts {
     void (*on_new_leader)(void *arg, const char *identity);
     void *arg;
 };
+/* Begins to run for the lease. Thread: any. */
 VIGIL_API VIGIL_CHECKED int vigil_leader_new(struct vigil_client *c,
                                              const struct vigil_leader_opts *opts,
                                              struct vigil_leader **ret, struct vigil_error *err);
