@@ -132,8 +132,8 @@ void vg_handler_push(struct vg_handler *r, const struct vg_note *note);
 bool vg_handler_blocks(struct vg_handler *r);
 /* Tell of what waits, as much as one turn may; true: there is more. */
 bool vg_handler_tell(struct vg_handler *r);
-/* Tell nothing more; a thread ends soon. Thread: the loop's, once it has been added: what was reserved
- * for a batch goes away with its ring. */
+/* Tell nothing more; a thread ends soon. Thread: the loop's, once it has been added: what was
+ * reserved for a batch goes away with its ring. */
 void vg_handler_end(struct vg_handler *r);
 /* Its thread has ended, or ends without waiting. Thread: any but its own. */
 void vg_handler_free(struct vg_handler *r);

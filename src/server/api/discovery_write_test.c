@@ -86,8 +86,7 @@ static void core_versions_are_as_recorded(void **state)
     vg_buf_init(&got, 0);
     recorded_open(&r, "discovery/api.json");
     const struct vg_json *list = vg_json_get_str(r.root, "serverAddressByClientCIDRs");
-    struct vg_slice address =
-        vg_json_text(vg_json_get_str(vg_json_at(list, 0), "serverAddress"));
+    struct vg_slice address = vg_json_text(vg_json_get_str(vg_json_at(list, 0), "serverAddress"));
     assert_int_equal(vg_discovery_write_versions(&got, address), 0);
     vg_assert_slice_equal(vg_buf_slice(&got), vg_buf_slice(&r.text));
     recorded_done(&r);

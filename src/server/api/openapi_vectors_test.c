@@ -187,8 +187,7 @@ static void operations_are_as_recorded(void **state)
         VG_JSON_FOREACH_MEMBER (m, &path->value)
             if (m->value.type == VG_JSON_OBJECT) {
                 compare_operation(
-                    name, m,
-                    vg_json_get(vg_json_get(theirs, vg_json_key(path)), vg_json_key(m)));
+                    name, m, vg_json_get(vg_json_get(theirs, vg_json_key(path)), vg_json_key(m)));
                 n++;
             }
     }
