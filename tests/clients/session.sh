@@ -48,6 +48,11 @@ if [ -z "${VG_SESSION_STOCK:-}" ]; then
     echo 'sesame,admin,1,"system:masters"' >tokens
     start_server --controllers='*' --token-auth-file "$work/tokens"
     session "$url" "$work/data/pki/ca.crt" vigil
+    # Whoever ended a watch in between, it was not the server, for a reason of its own.
+    ok "$kubectl" get --raw /metrics
+    if grep -E '^vigil_watch_ends_total\{reason="(stalled|pinned|continuity|internal|unreadable)"\} [1-9]' out >ends; then
+        fail "the server ended watches: $(cat ends)"
+    fi
     stop_server
 fi
 if [ "${VG_LONG:-0}" = 1 ] || [ -n "${VG_SESSION_STOCK:-}" ]; then stock_session; fi
