@@ -166,7 +166,7 @@ def test_a_flipped_bit_in_the_lengths(case):
 
 
 def test_a_record_and_its_entry_in_the_index(case):
-    """Nobody knows any more whose change that was: the history is given up, the state is not."""
+    """Nobody knows any more whose change that was: such a store is not served before it has been repaired."""
     make(case)
     key, path = "/registry/configmaps/default/bad", case.path("data/store/data.mdb")
     rev = records(path, key)[-1].rev
@@ -181,17 +181,10 @@ def test_a_record_and_its_entry_in_the_index(case):
             f.seek(at)
             f.write(struct.pack(">Q", (rev - 1) ^ 0xFFFFFFFFFFFFFFFF))
             at = data.find(entry, at + 1)
-    v = case.start()
-    expect_one_lost(v, key)
-    has(v.stderr(), "continuity_lost")
-    equal(v.ask(f"{CONFIGMAPS}/bad?{IGNORE}", "DELETE").status, 200)
-    equal(names(v, CONFIGMAPS), ["good", "new", "other"])
-    equal(v.end(), 0)
-    v = case.start("--etcd-compaction-interval=1s")
-    last = put(v, SECRETS, "one", a="NA==")
-    wait_for("compaction", lambda: metric(v, "vigil_storage_compacted_revision") >= last)
-    equal(names(v, CONFIGMAPS), ["good", "new", "other"])
-    equal(metric(v, "vigil_storage_compaction_failures_total"), 0)
+    v = case.start(wait=False)
+    check(v.process.wait(timeout=60) != 0, "the start is refused")
+    has(v.stderr(), "the index of keys does not add up")
+    case.servers.remove(v)
 
 
 def test_a_damaged_change_of_the_past(case):
