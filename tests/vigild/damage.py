@@ -20,8 +20,8 @@ from vigild import LIMIT_S, Failed, Vigild, check, check_faults, equal, has, wai
 
 STORE_TOOL = ""
 READY_S = 30
-FILES = ("data.mdb", "wal-0", "wal-1", "durable", "data.mdb-lock", "lock")
-WEIGHTS = (10, 4, 4, 2, 1, 1)
+FILES = ("data.mdb", "wal-0", "wal-1", "durable", "reserve", "data.mdb-lock", "lock")
+WEIGHTS = (10, 4, 4, 2, 1, 1, 1)
 BLOCK = 4096
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 
