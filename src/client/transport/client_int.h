@@ -67,6 +67,9 @@ struct vg_exchange {
     unsigned tries;
     bool is_paused, is_canceled;
     bool has_head; /* of a 2xx answer, in this try */
+    unsigned n_sent;       /* how often libcurl sent it in this try */
+    long stream, port;     /* HTTP/2 stream and local port of the connection, as libcurl said; 0 */
+    bool is_not_processed; /* the server has said so: it may be sent again, whatever it is */
     uint64_t begun_ns;
     size_t body_at; /* what was sent of the body */
     int data_error; /* what on_data ended it with */
@@ -85,6 +88,8 @@ struct vg_exchange {
 /* exchange_curl.c: a handle for the next try. 0, -ENOMEM. */
 VG_CHECK int vg_exchange_open(struct vg_exchange *x);
 void vg_exchange_close(struct vg_exchange *x); /* takes it from libcurl too */
+/* Has the server said that it did not process what was sent? `result` is libcurl's. */
+bool vg_exchange_is_not_processed(struct vg_exchange *x, CURLcode result);
 /* What a failed try means. `result` is libcurl's. */
 void vg_exchange_explain(struct vg_exchange *x, CURLcode result, struct vg_exchange_end *end);
 /* exchange.c */

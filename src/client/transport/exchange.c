@@ -270,6 +270,9 @@ static void failed(struct vg_exchange *x, CURLcode result, bool was_open)
     vg_exchange_explain(x, result, &end);
     bool is_timeout = result == CURLE_OPERATION_TIMEDOUT;
     bool may_retry = !was_open && is_get(x) && end.is_lost && (!is_timeout || x->opts.is_watch);
+    bool is_safe = !was_open && !is_get(x) && vg_exchange_is_not_processed(x, result);
+    if (is_safe && retry_later(x, least_delay(x), &end))
+        return;
     if (may_retry && retry_later(x, RETRY_LOST_NS, &end))
         return;
     if (may_retry && x->opts.is_watch)

@@ -68,13 +68,68 @@ static size_t on_read(char *to, size_t size, size_t n, void *arg)
 }
 
 /* libcurl would send a request again, by itself, when a connection that it used before dies without
- * an answer. The server may have done what a body asked for: that is not ours to do twice. */
+ * an answer. The server may have done what was asked for: that is not ours to do twice, unless it
+ * is a GET. Bodies are not rewound, and requests without one are stopped before they are sent. */
 static int on_seek(void *arg, curl_off_t offset, int origin)
 {
     (void)arg;
     (void)offset;
     (void)origin;
     return CURL_SEEKFUNC_FAIL;
+}
+
+static int on_send(void *arg, char *to, char *from, int to_port, int from_port)
+{
+    struct vg_exchange *x = arg;
+    (void)to;
+    (void)from;
+    (void)to_port;
+    x->port = from_port;
+    return x->n_sent++ ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
+/* ---- what the server did not process ---- */
+
+/* The number that follows `words` in a line of libcurl's log, or -1. */
+static long number_after(struct vg_slice line, const char *words)
+{
+    const char *p = memmem(line.p, line.n, words, strlen(words));
+    const char *end = line.p + line.n;
+    long v = -1;
+    for (p = p ? p + strlen(words) : end; p < end && *p >= '0' && *p <= '9' && v < INT32_MAX; p++)
+        v = (v < 0 ? 0 : v) * 10 + (*p - '0');
+    return v;
+}
+
+/* GOAWAY names the last stream that was or may be processed; those after it are not (RFC 9113, 6.8).
+ * libcurl tells whoever reads from the connection at that moment. */
+static void on_goaway(struct vigil_client *c, long port, long last)
+{
+    VG_LIST_FOREACH (l, &c->exchanges) {
+        struct vg_exchange *x = VG_CONTAINER_OF(l, struct vg_exchange, link);
+        if (x->easy && x->port == port && x->stream > last)
+            x->is_not_processed = true;
+    }
+}
+
+/* libcurl's log is the only place where it says which stream a request has, what GOAWAY said, and
+ * that a stream was refused. A libcurl that words it differently makes us repeat less. */
+static int on_log(CURL *easy, curl_infotype type, char *text, size_t n, void *arg)
+{
+    struct vg_exchange *x = arg;
+    struct vg_slice line = vg_slice(text, n);
+    (void)easy;
+    if (type != CURLINFO_TEXT)
+        return 0;
+    long stream = number_after(line, "Using Stream ID: ");
+    long last = memmem(text, n, "GOAWAY", 6) ? number_after(line, "last_stream=") : -1;
+    if (stream > 0)
+        x->stream = stream;
+    if (last >= 0 && x->port)
+        on_goaway(x->c, x->port, last);
+    if (memmem(text, n, "REFUSED_STREAM", 14))
+        x->is_not_processed = true;
+    return 0;
 }
 
 /* ---- options ---- */
@@ -318,6 +373,18 @@ int vg_exchange_open(struct vg_exchange *x)
     set_proxy(e, config);
     if (has_distrusted(x->c))
         curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
+    x->n_sent = 0;
+    x->stream = x->port = 0;
+    x->is_not_processed = false;
+    if (config->is_https) { /* HTTP/2 */
+        curl_easy_setopt(e, CURLOPT_VERBOSE, 1L);
+        curl_easy_setopt(e, CURLOPT_DEBUGFUNCTION, on_log);
+        curl_easy_setopt(e, CURLOPT_DEBUGDATA, x);
+    }
+    if (strcmp(x->opts.method, "GET") != 0) {
+        curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_send);
+        curl_easy_setopt(e, CURLOPT_PREREQDATA, x);
+    }
     curl_easy_setopt(e, CURLOPT_PRIVATE, x);
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);
     curl_easy_setopt(e, CURLOPT_WRITEDATA, x);
@@ -363,6 +430,7 @@ static bool is_broken(CURLcode result)
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM:
     case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_ABORTED_BY_CALLBACK: /* on_send: the connection died before an answer */
         return true;
     default:
         return false;
