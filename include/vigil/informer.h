@@ -130,9 +130,9 @@ VIGIL_API VIGIL_CHECKED int vigil_informer_add_handler(struct vigil_informer *i,
                                                        struct vigil_error *err);
 /* What it was not told yet is dropped. Waits for its callback if one runs, unless called from
  * within it, from another callback on the client's loop, which never waits, or from the callback of
- * a handler that its callback waits for in turn: two handlers may remove each other. The registration
- * lives as long as the informer: removing it again does nothing, nor does removing NULL or that of
- * another informer. */
+ * a handler that its callback waits for in turn: two handlers may remove each other. The
+ * registration lives as long as the informer: removing it again does nothing, nor does removing
+ * NULL or that of another informer. */
 VIGIL_API void vigil_informer_remove_handler(struct vigil_informer *i,
                                              struct vigil_registration *r);
 /* Informer synced, and this handler has been told of all that was there. */

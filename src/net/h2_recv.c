@@ -268,8 +268,8 @@ static void request_done(struct vg_h2_stream *s)
     vg_exchange_request(&s->x);
 }
 
-/* The announced length of the body; VG_HTTP_STREAMED: none, or none that a number holds. nghttp2 has
- * checked that it is one. */
+/* The announced length of the body; VG_HTTP_STREAMED: none, or none that a number holds. nghttp2
+ * has checked that it is one. */
 static uint64_t body_length(const struct vg_h2_stream *s)
 {
     char text[20]; /* 19 digits: below 2^64 */

@@ -1,6 +1,7 @@
-/* h2_refusals_test.c - requests over HTTP/2 that the server says it did not process (REFUSED_STREAM,
- * or beyond the last stream of GOAWAY) are sent again, writes too; those whose fate is not known are
- * not. The server speaks just enough TLS and HTTP/2 for that, one connection after the other. */
+/* h2_refusals_test.c - requests over HTTP/2 that the server says it did not process
+ * (REFUSED_STREAM, or beyond the last stream of GOAWAY) are sent again, writes too; those whose
+ * fate is not known are not. The server speaks just enough TLS and HTTP/2 for that, one connection
+ * after the other. */
 #include "client/transport/script_server_testing.h"
 
 #include <openssl/ssl.h>
@@ -73,8 +74,15 @@ static bool read_all(SSL *ssl, unsigned char *p, size_t n)
 static void put_frame(SSL *ssl, unsigned type, unsigned flags, uint32_t stream, const void *p,
                       size_t n)
 {
-    unsigned char f[512] = {0, (unsigned char)(n >> 8), (unsigned char)n, (unsigned char)type,
-                            (unsigned char)flags, 0, 0, 0, 0};
+    unsigned char f[512] = {0,
+                            (unsigned char)(n >> 8),
+                            (unsigned char)n,
+                            (unsigned char)type,
+                            (unsigned char)flags,
+                            0,
+                            0,
+                            0,
+                            0};
     for (int i = 0; i < 4; i++)
         f[5 + i] = (unsigned char)(stream >> (24 - 8 * i));
     assert_true(n < sizeof(f) - 9);
@@ -119,8 +127,8 @@ static void serve(struct h2_server *s, SSL *ssl)
         put_frame(ssl, 4, 0, 0, NULL, 0);
     while (goes_on && read_all(ssl, head, 9)) {
         size_t n = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
-        uint32_t stream = (uint32_t)head[5] << 24 | (uint32_t)head[6] << 16 |
-                          (uint32_t)head[7] << 8 | head[8];
+        uint32_t stream =
+            (uint32_t)head[5] << 24 | (uint32_t)head[6] << 16 | (uint32_t)head[7] << 8 | head[8];
         if (n > 65536 || !read_all(ssl, payload, n))
             break;
         if (head[3] == 4 && !(head[4] & 1))

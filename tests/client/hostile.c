@@ -2,7 +2,8 @@
 #include "hostile.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
-#define CHUNKED "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+#define CHUNKED                                                                                    \
+    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 #define POD(name, rv)                                                                              \
     "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name                       \
     "\",\"namespace\":\"d\",\"resourceVersion\":\"" rv "\"}}"
@@ -18,7 +19,8 @@
 #define REFUSAL(code, headers)                                                                     \
     "HTTP/1.1 " #code " No\r\nConnection: close\r\n" headers "\r\n" STATUS(code, "Hostile")
 #define LIST(meta, items)                                                                          \
-    HEAD "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{" meta "},\"items\":[" items "]}"
+    HEAD "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{" meta "},\"items\":[" items   \
+         "]}"
 #define ITEM(name, rv) "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" rv "\"}}"
 
 const struct hostile_way hostile_ways[] = {
@@ -41,7 +43,8 @@ const struct hostile_way hostile_ways[] = {
     {"interim answers without end", ASK_ALL, "HTTP/1.1 100 Continue\r\n\r\n", END_FLOOD, 25, false},
     {"204 for everything", ASK_ALL, "HTTP/1.1 204 No Content\r\n\r\n", END_CLOSE, 0, false},
     {"a redirect to itself", ASK_ALL,
-     "HTTP/1.1 302 Found\r\nLocation: /api/v1/pods\r\nContent-Length: 0\r\n\r\n", END_CLOSE, 0, false},
+     "HTTP/1.1 302 Found\r\nLocation: /api/v1/pods\r\nContent-Length: 0\r\n\r\n", END_CLOSE, 0,
+     false},
     {"a content length that is too long", ASK_ALL,
      "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{\"kind\":", END_CLOSE, 0, false},
     {"a content length that is absurd", ASK_ALL,
@@ -70,68 +73,75 @@ const struct hostile_way hostile_ways[] = {
      END_CLOSE, 0, false},
     {"504, too large a version", ASK_ALL,
      "HTTP/1.1 504 No\r\n\r\n{\"kind\":\"Status\",\"reason\":\"Timeout\",\"message\":"
-     "\"Too large resource version\",\"code\":504}", END_CLOSE, 0, false},
+     "\"Too large resource version\",\"code\":504}",
+     END_CLOSE, 0, false},
     {"an error page without end", ASK_ALL, "HTTP/1.1 500 No\r\n\r\naaaaaaaaaaaaaaaa", END_FLOOD, 16,
      false},
     /* bodies of lists */
-    {"a page of HTML", ASK_ALL, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html>login</html>\n",
-     END_CLOSE, 0, false},
+    {"a page of HTML", ASK_ALL,
+     "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html>login</html>\n", END_CLOSE, 0, false},
     {"nothing", ASK_ALL, HEAD, END_CLOSE, 0, false},
     {"null", ASK_ALL, HEAD "null\n", END_CLOSE, 0, false},
     {"a list of numbers", ASK_ALL, LIST("\"resourceVersion\":\"1\"", "1,2,3"), END_CLOSE, 0, false},
-    {"items that are no list", ASK_ALL, HEAD "{\"kind\":\"PodList\",\"items\":{\"a\":1}}\n", END_CLOSE,
-     0, false},
+    {"items that are no list", ASK_ALL, HEAD "{\"kind\":\"PodList\",\"items\":{\"a\":1}}\n",
+     END_CLOSE, 0, false},
     {"a version that is a number", ASK_LIST | ASK_STREAM, LIST("\"resourceVersion\":7", ""),
      END_CLOSE, 0, false},
-    {"items without names", ASK_LIST | ASK_STREAM, LIST("\"resourceVersion\":\"1\"", "{\"metadata\":{}}"),
-     END_CLOSE, 0, false},
+    {"items without names", ASK_LIST | ASK_STREAM,
+     LIST("\"resourceVersion\":\"1\"", "{\"metadata\":{}}"), END_CLOSE, 0, false},
     {"pages without end", ASK_LIST | ASK_STREAM,
      LIST("\"resourceVersion\":\"1\",\"continue\":\"again\"", ITEM("a", "1")), END_CLOSE, 0, false},
     {"duplicate items", ASK_LIST | ASK_STREAM,
      LIST("\"resourceVersion\":\"1\"", ITEM("a", "1") "," ITEM("a", "2") "," ITEM("a", "1")),
      END_CLOSE, 0, true},
-    {"items without end", ASK_LIST, HEAD "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"1\"},"
-     "\"items\":[" ITEM("a", "1") ",", END_FLOOD, 50, false},
-    {"a string without end", ASK_LIST, HEAD "{\"kind\":\"PodList\",\"items\":[{\"a\":\"aaaaaaaaaaaaaaaa",
-     END_FLOOD, 16, false},
+    {"items without end", ASK_LIST,
+     HEAD "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"1\"},"
+          "\"items\":[" ITEM("a", "1") ",",
+     END_FLOOD, 50, false},
+    {"a string without end", ASK_LIST,
+     HEAD "{\"kind\":\"PodList\",\"items\":[{\"a\":\"aaaaaaaaaaaaaaaa", END_FLOOD, 16, false},
     {"brackets without end", ASK_ALL, HEAD "{\"kind\":\"PodList\",\"items\":[[[[[[[[[[[[[[[[[[[[",
      END_FLOOD, 16, false},
     /* bodies of watches */
-    {"one event and the end", ASK_WATCH, HEAD EVENT("MODIFIED", POD("a", "2")), END_CLOSE, 0, false},
-    {"one event and a reset", ASK_POD_WATCH, HEAD EVENT("ADDED", POD("a", "2")), END_RESET, 0, false},
+    {"one event and the end", ASK_WATCH, HEAD EVENT("MODIFIED", POD("a", "2")), END_CLOSE, 0,
+     false},
+    {"one event and a reset", ASK_POD_WATCH, HEAD EVENT("ADDED", POD("a", "2")), END_RESET, 0,
+     false},
     {"half an event", ASK_POD_WATCH, HEAD "{\"type\":\"ADDED\",\"obj", END_CLOSE, 0, false},
-    {"ERROR 410 on every watch", ASK_WATCH, HEAD EVENT("ERROR", STATUS(410, "Expired")), END_CLOSE, 0,
-     true},
-    {"ERROR 410 on every state", ASK_POD_WATCH, HEAD EVENT("ERROR", STATUS(410, "Expired")), END_CLOSE,
+    {"ERROR 410 on every watch", ASK_WATCH, HEAD EVENT("ERROR", STATUS(410, "Expired")), END_CLOSE,
      0, true},
-    {"ERROR 429 on every watch", ASK_POD_WATCH, HEAD EVENT("ERROR", STATUS(429, "TooMany")), END_CLOSE,
-     0, true},
+    {"ERROR 410 on every state", ASK_POD_WATCH, HEAD EVENT("ERROR", STATUS(410, "Expired")),
+     END_CLOSE, 0, true},
+    {"ERROR 429 on every watch", ASK_POD_WATCH, HEAD EVENT("ERROR", STATUS(429, "TooMany")),
+     END_CLOSE, 0, true},
     {"ERROR 500 on every watch", ASK_POD_WATCH, HEAD EVENT("ERROR", STATUS(500, "Internal")),
      END_CLOSE, 0, true},
     {"ERROR without a Status", ASK_POD_WATCH, HEAD EVENT("ERROR", "7"), END_CLOSE, 0, true},
     {"events of no type", ASK_POD_WATCH, HEAD EVENT("WEIRD", POD("a", "2")), END_CLOSE, 0, true},
     {"events of another kind", ASK_POD_WATCH,
      HEAD EVENT("ADDED", "{\"kind\":\"Table\",\"metadata\":{}}"), END_CLOSE, 0, false},
-    {"events without names", ASK_POD_WATCH, HEAD EVENT("ADDED", "{\"kind\":\"Pod\",\"metadata\":{}}"),
-     END_CLOSE, 0, true},
+    {"events without names", ASK_POD_WATCH,
+     HEAD EVENT("ADDED", "{\"kind\":\"Pod\",\"metadata\":{}}"), END_CLOSE, 0, true},
     {"objects that are texts", ASK_POD_WATCH, HEAD EVENT("ADDED", "\"pod\""), END_CLOSE, 0, true},
     {"bookmarks without versions", ASK_POD_WATCH, HEAD EVENT("BOOKMARK", "{\"kind\":\"Pod\"}"),
      END_CLOSE, 0, true},
     {"bookmarks of the future", ASK_WATCH, HEAD MARK("999999", ""), END_CLOSE, 0, true},
     {"versions that go backwards", ASK_WATCH,
-     HEAD EVENT("MODIFIED", POD("a", "9")) EVENT("MODIFIED", POD("a", "3")) MARK("1", ""), END_CLOSE,
-     0, true},
-    {"deletes what nobody knows", ASK_WATCH, HEAD EVENT("DELETED", POD("zzz", "9")), END_CLOSE, 0, true},
+     HEAD EVENT("MODIFIED", POD("a", "9")) EVENT("MODIFIED", POD("a", "3")) MARK("1", ""),
+     END_CLOSE, 0, true},
+    {"deletes what nobody knows", ASK_WATCH, HEAD EVENT("DELETED", POD("zzz", "9")), END_CLOSE, 0,
+     true},
     {"a state without its end", ASK_STREAM, HEAD EVENT("ADDED", POD("a", "1")), END_CLOSE, 0, true},
     {"ignores sendInitialEvents", ASK_STREAM, HEAD EVENT("ADDED", POD("a", "1")) MARK("5", ""),
      END_HOLD, 0, false},
     {"a state, and garbage", ASK_STREAM, HEAD EVENT("ADDED", POD("a", "1")) END_MARK("1") "%%%\n",
      END_CLOSE, 0, true},
-    {"a state, and silence", ASK_STREAM, HEAD EVENT("ADDED", POD("a", "1")) END_MARK("1"), END_HOLD, 0,
-     true},
-    {"a frame without end", ASK_POD_WATCH, HEAD "{\"type\":\"ADDED\",\"object\":{\"a\":\"aaaaaaaaaaaaaaaa",
-     END_FLOOD, 16, true},
-    {"empty lines without end", ASK_POD_WATCH, HEAD "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", END_FLOOD, 16, false},
+    {"a state, and silence", ASK_STREAM, HEAD EVENT("ADDED", POD("a", "1")) END_MARK("1"), END_HOLD,
+     0, true},
+    {"a frame without end", ASK_POD_WATCH,
+     HEAD "{\"type\":\"ADDED\",\"object\":{\"a\":\"aaaaaaaaaaaaaaaa", END_FLOOD, 16, true},
+    {"empty lines without end", ASK_POD_WATCH, HEAD "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", END_FLOOD,
+     16, false},
     {"events without end", ASK_WATCH, HEAD EVENT("MODIFIED", POD("a", "2")), END_FLOOD, 131, true},
 };
 const size_t hostile_n_ways = sizeof(hostile_ways) / sizeof(hostile_ways[0]);
@@ -158,7 +168,8 @@ static int put_list(struct vg_buf *out, unsigned version)
     struct vg_buf body = {0};
     int r = vg_buf_printf(&body,
                           "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{"
-                          "\"resourceVersion\":\"%u\"},\"items\":[", version);
+                          "\"resourceVersion\":\"%u\"},\"items\":[",
+                          version);
     const char *comma = "";
     for (unsigned i = 0; i < HOSTILE_PODS; i++) {
         if (!hostile_truth(version, i))
@@ -167,8 +178,8 @@ static int put_list(struct vg_buf *out, unsigned version)
         comma = ",";
     }
     r |= vg_buf_printf(&body, "]}");
-    r |= vg_buf_printf(out, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%.*s", body.n, (int)body.n,
-                       body.p);
+    r |= vg_buf_printf(out, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%.*s", body.n,
+                       (int)body.n, body.p);
     vg_buf_done(&body);
     return r;
 }
@@ -185,7 +196,8 @@ static int put_state(struct vg_buf *out, unsigned version)
     return r | vg_buf_printf(out,
                              "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{"
                              "\"resourceVersion\":\"%u\",\"annotations\":{"
-                             "\"k8s.io/initial-events-end\":\"true\"}}}}\n", version);
+                             "\"k8s.io/initial-events-end\":\"true\"}}}}\n",
+                             version);
 }
 
 /* A watch from another version than the present one has expired. */
@@ -224,8 +236,9 @@ static bool serve_truth(struct hostile *s, int fd, const char *head, size_t limi
     pthread_mutex_unlock(&s->mu);
     int r = ask == ASK_LIST     ? put_list(&out, version)
             : ask == ASK_STREAM ? put_state(&out, version)
-            : ask == ASK_WATCH  ? put_watch(&out, version, head)
-                                : vg_buf_printf(&out, "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
+            : ask == ASK_WATCH
+                ? put_watch(&out, version, head)
+                : vg_buf_printf(&out, "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
     bool is_whole = out.n <= limit;
     bool ok = r == 0 && script_write(fd, out.p, is_whole ? out.n : limit) && is_whole;
     vg_buf_done(&out);

@@ -1,6 +1,6 @@
-/* hostile.h - a server that does what no server should, in one of many ways, until it is healed; then
- * it serves the truth. HTTP/1.1 on plain sockets, a thread per connection. What it knows is a few
- * pods; everything else is 404. Nothing here checks anything: hostile_test.c does. */
+/* hostile.h - a server that does what no server should, in one of many ways, until it is healed;
+ * then it serves the truth. HTTP/1.1 on plain sockets, a thread per connection. What it knows is a
+ * few pods; everything else is 404. Nothing here checks anything: hostile_test.c does. */
 #ifndef VG_TESTS_CLIENT_HOSTILE_H
 #define VG_TESTS_CLIENT_HOSTILE_H
 

@@ -1,7 +1,7 @@
 /* hostile_test.c - every path of the client against every way of a hostile server (hostile.c). For
- * each: nothing crashes or leaks, every request ends once, a write is not repeated, somebody is told
- * while the informer gets nowhere, the server is asked only so often, and once it is healed the
- * store equals the truth. On a fake clock, with the times that programs have. */
+ * each: nothing crashes or leaks, every request ends once, a write is not repeated, somebody is
+ * told while the informer gets nowhere, the server is asked only so often, and once it is healed
+ * the store equals the truth. On a fake clock, with the times that programs have. */
 #include "hostile.h"
 
 #include <signal.h>
@@ -15,7 +15,8 @@
  * leader (every 2 s, up to 3 requests), a recorder and three requests. */
 #define HOSTILE_MS 90000
 #define ASKED_MAX_TIMES 300
-/* Silence on an open watch is found out after timeoutSeconds, 10 min at most, and a wait of 1 min. */
+/* Silence on an open watch is found out after timeoutSeconds, 10 min at most, and a wait of 1 min.
+ */
 #define HEAL_MS 800000
 
 struct run {

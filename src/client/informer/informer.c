@@ -259,7 +259,8 @@ void vigil_informer_stop(struct vigil_informer *i)
 {
     struct call call = {0};
     run_call(i, stop, &call);
-    if (vg_wait_is_possible(i) && !vg_handler_current(i)) /* two callbacks that stop it would wait */
+    if (vg_wait_is_possible(i) &&
+        !vg_handler_current(i)) /* two callbacks that stop it would wait */
         vg_wait_ended(i, NULL);
 }
 

@@ -54,9 +54,9 @@ struct vg_handler {
     /* resync.c, the loop's */
     uint64_t asked_ms, period_ms; /* 0: never */
     uint64_t next_ns;
-    bool is_claimed; /* a call that removes it waits and frees it */
+    bool is_claimed;              /* a call that removes it waits and frees it */
     struct vg_handler *waits_for; /* whose end its callback waits for; see vg_handler_may_wait */
-    bool is_syncing; /* is told of updates that changed nothing */
+    bool is_syncing;              /* is told of updates that changed nothing */
 };
 
 struct vigil_informer {
@@ -140,9 +140,9 @@ void vg_handler_free(struct vg_handler *r);
 /* Is the calling thread that of one of the informer's handlers? Which one; NULL: no. */
 struct vg_handler *vg_handler_current(const struct vigil_informer *i);
 
-/* May the calling thread wait for the end of r's thread? Not when r's callback waits for the handler
- * that the caller's callback belongs to, directly or through others: they would wait for ever. True:
- * call vg_handler_waited before r is freed. */
+/* May the calling thread wait for the end of r's thread? Not when r's callback waits for the
+ * handler that the caller's callback belongs to, directly or through others: they would wait for
+ * ever. True: call vg_handler_waited before r is freed. */
 VG_CHECK bool vg_handler_may_wait(struct vg_handler *r);
 void vg_handler_waited(void);
 

@@ -18,7 +18,7 @@ struct election {
     struct lease_server *server;
     struct vg_fake_clock clock;
     struct candidate v[2]; /* a, b */
-    bool is_doubled; /* both worked, or both said that they lead */
+    bool is_doubled;       /* both worked, or both said that they lead */
 };
 
 static struct election e;

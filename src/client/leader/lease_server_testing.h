@@ -1,6 +1,6 @@
-/* lease_server_testing.h - a server that keeps one Lease, with the faults of a bad network: for each
- * client, requests or answers can be held back, or swallowed. A client is known by the last letter
- * of its User-Agent. Plain sockets, a thread per connection. */
+/* lease_server_testing.h - a server that keeps one Lease, with the faults of a bad network: for
+ * each client, requests or answers can be held back, or swallowed. A client is known by the last
+ * letter of its User-Agent. Plain sockets, a thread per connection. */
 #ifndef VG_CLIENT_LEADER_LEASE_SERVER_TESTING_H
 #define VG_CLIENT_LEADER_LEASE_SERVER_TESTING_H
 
@@ -90,7 +90,8 @@ static inline bool lease_answer(const struct lease_server *s, int fd, int status
                  "\"name\":\"one\",\"namespace\":\"d\",\"resourceVersion\":\"%u\"},\"spec\":%s}",
                  version, spec);
     else
-        snprintf(body, sizeof(body), "{\"kind\":\"Status\",\"code\":%d,\"message\":\"no\"}", status);
+        snprintf(body, sizeof(body), "{\"kind\":\"Status\",\"code\":%d,\"message\":\"no\"}",
+                 status);
     snprintf(out, sizeof(out), "HTTP/1.1 %d Some\r\nContent-Length: %zu\r\n\r\n%s", status,
              strlen(body), body);
     return script_write(fd, out, strlen(out));
@@ -111,7 +112,8 @@ static inline void lease_hold(struct lease_server *s, int who)
 static inline bool lease_serve(struct lease_server *s, int fd, const char *head, const char *body)
 {
     const char *agent = strcasestr(head, "\r\nUser-Agent: ");
-    int who = agent && strcspn(agent + 14, "\r") && agent[14 + strcspn(agent + 14, "\r") - 1] == 'b';
+    int who =
+        agent && strcspn(agent + 14, "\r") && agent[14 + strcspn(agent + 14, "\r") - 1] == 'b';
     char spec[1024];
     pthread_mutex_lock(&s->mu);
     enum lease_fault fault = s->faults[who];

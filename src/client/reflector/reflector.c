@@ -173,7 +173,8 @@ void vg_reflector_retried(void *reflector, const struct vg_exchange_end *end)
     r->fruitless++;
     if (end->is_lost && (r->fruitless > 1 || end->err.code == VIGIL_E_TIMEOUT))
         (void)set_lost(r, true, &end->err); /* when it is gone, so is its exchange */
-    else if (!end->is_lost && r->fruitless > VG_QUIET_FAILURES && !vg_reflector_complain(r, &end->err))
+    else if (!end->is_lost && r->fruitless > VG_QUIET_FAILURES &&
+             !vg_reflector_complain(r, &end->err))
         return;
 }
 

@@ -11,7 +11,8 @@ struct always {
 static bool answer(void *arg, const char *asked, struct step *ret)
 {
     const struct always *a = arg;
-    bool is_stream = strstr(asked, "sendInitialEvents=true"), is_watch = strstr(asked, "watch=true");
+    bool is_stream = strstr(asked, "sendInitialEvents=true"),
+         is_watch = strstr(asked, "watch=true");
     *ret = is_stream ? a->stream : is_watch ? a->watch : a->list;
     return is_stream ? a->streams : is_watch ? a->watches : a->lists;
 }
@@ -40,7 +41,10 @@ static void assert_told_and_bounded(struct world *w)
     world_done(w);
 }
 
-#define BUSY(headers_) {.status = 429, .headers = (headers_), .body = STATUS(429, "TooMany", "no")}
+#define BUSY(headers_)                                                                             \
+    {                                                                                              \
+        .status = 429, .headers = (headers_), .body = STATUS(429, "TooMany", "no")                 \
+    }
 
 static void a_server_that_is_always_busy_is_told_of(void **state)
 {
@@ -68,10 +72,13 @@ static void a_server_that_is_always_busy_is_told_of(void **state)
 
 static void errors_on_every_watch_are_told_of(void **state)
 {
-    static const char *const BODIES[] = {
-        EXPIRED_EVENT, EVENT("ERROR", STATUS(500, "InternalError", "oops")),
-        EVENT("ERROR", STATUS(429, "TooManyRequests", "busy")), "<html>oops</html>\n",
-        "{\"type\":\"ADDED\"}\n", EVENT("ERROR", "7"), ""};
+    static const char *const BODIES[] = {EXPIRED_EVENT,
+                                         EVENT("ERROR", STATUS(500, "InternalError", "oops")),
+                                         EVENT("ERROR", STATUS(429, "TooManyRequests", "busy")),
+                                         "<html>oops</html>\n",
+                                         "{\"type\":\"ADDED\"}\n",
+                                         EVENT("ERROR", "7"),
+                                         ""};
     (void)state;
     for (size_t i = 0; i < VG_ARRAY_LEN(BODIES); i++) {
         for (int streams = 0; streams < 2; streams++) {
@@ -109,8 +116,7 @@ static void a_server_that_ignores_send_initial_events_is_listed(void **state)
 {
     (void)state;
     ALWAYS(w, .list = LISTED_10, .lists = true, .streams = true);
-    w_always.stream =
-        (struct step)STREAM(EVENT("ADDED", POD("foo", "10")) MARK("11"), STEP_HOLD);
+    w_always.stream = (struct step)STREAM(EVENT("ADDED", POD("foo", "10")) MARK("11"), STEP_HOLD);
     w.drift_ns = 50 * VG_NS_PER_MS;
     world_start(&w);
     WORLD_UNTIL(&w, w.replaces == 1);

@@ -175,7 +175,8 @@ static void a_client_may_go_while_a_program_runs(void **state)
 }
 
 /* Its child keeps the output open. What the child is, the script leaves in a file. */
-#define HANGS "#!/bin/sh\ncd $(dirname $0)\nsleep 1000 &\necho $! > child.tmp\nmv child.tmp child\nwait\n"
+#define HANGS                                                                                      \
+    "#!/bin/sh\ncd $(dirname $0)\nsleep 1000 &\necho $! > child.tmp\nmv child.tmp child\nwait\n"
 
 static pid_t child_of(const char *dir, struct fake_place *f)
 {

@@ -29,8 +29,8 @@ static void fields_beyond_the_size_are_not_read(void **state)
                                   .force = true,
                                   .dry_run = true};
     const struct vigil_object *o = NULL;
-    assert_int_equal(
-        vigil_patch(p.client, &vigil_pods, "d", "a", vigil_text("{}"), &po, &o, NULL), 0);
+    assert_int_equal(vigil_patch(p.client, &vigil_pods, "d", "a", vigil_text("{}"), &po, &o, NULL),
+                     0);
     vigil_object_unref(o);
     assert_false(asked_for(&p, 0, "force"));
     assert_false(asked_for(&p, 0, "dryRun"));
@@ -67,14 +67,12 @@ static void options_without_a_size_are_refused(void **state)
     assert_int_equal(vigil_client_new(config, &cl, &client, &err), VIGIL_E_INVALID);
     vigil_config_free(config);
     struct vigil_patch_opts po = {.type = VIGIL_PATCH_MERGE};
-    assert_int_equal(
-        vigil_patch(p.client, &vigil_pods, "d", "a", vigil_text("{}"), &po, &o, &err),
-        VIGIL_E_INVALID);
+    assert_int_equal(vigil_patch(p.client, &vigil_pods, "d", "a", vigil_text("{}"), &po, &o, &err),
+                     VIGIL_E_INVALID);
     struct vigil_delete_opts d = {.uid = "u"}; /* a precondition that would be dropped */
     assert_int_equal(vigil_delete(p.client, &vigil_pods, "d", "a", &d, &err), VIGIL_E_INVALID);
     struct vigil_list_opts l = {.limit = 1};
-    assert_int_equal(vigil_list(p.client, &vigil_pods, "d", &l, NULL, NULL, &err),
-                     VIGIL_E_INVALID);
+    assert_int_equal(vigil_list(p.client, &vigil_pods, "d", &l, NULL, NULL, &err), VIGIL_E_INVALID);
     struct vigil_request_opts r = {.path = "/x", .done = on_answer};
     assert_int_equal(vigil_request(p.client, &r, NULL, &err), VIGIL_E_INVALID);
     r.size = offsetof(struct vigil_request_opts, done); /* too old to have one */
@@ -116,7 +114,8 @@ static void tokens_that_are_two_lines_are_refused(void **state)
 
 #define KUBECONFIG(user)                                                                           \
     "current-context: k\ncontexts: [{name: k, context: {cluster: c, user: u}}]\n"                  \
-    "clusters: [{name: c, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: {" user "}}]\n"
+    "clusters: [{name: c, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: {" user        \
+    "}}]\n"
 
 static void a_kubeconfig_cannot_add_headers(void **state)
 {
@@ -174,8 +173,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_beyond_the_size_are_not_read),
         cmocka_unit_test(options_without_a_size_are_refused),
-        cmocka_unit_test_setup_teardown(tokens_that_are_two_lines_are_refused,
-                                        vg_test_tmpdir_setup, vg_test_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(tokens_that_are_two_lines_are_refused, vg_test_tmpdir_setup,
+                                        vg_test_tmpdir_teardown),
         cmocka_unit_test(a_kubeconfig_cannot_add_headers),
         cmocka_unit_test(a_request_cannot_add_headers),
     };

@@ -66,7 +66,7 @@ struct vg_exchange {
     enum vg_exchange_state state;
     unsigned tries;
     bool is_paused, is_canceled;
-    bool has_head; /* of a 2xx answer, in this try */
+    bool has_head;         /* of a 2xx answer, in this try */
     unsigned n_sent;       /* how often libcurl sent it in this try */
     long stream, port;     /* HTTP/2 stream and local port of the connection, as libcurl said; 0 */
     bool is_not_processed; /* the server has said so: it may be sent again, whatever it is */

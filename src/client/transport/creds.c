@@ -98,7 +98,7 @@ static int refresh_token(struct vg_creds *c, struct vigil_error *err)
     if (r == 0 && !token)
         return vg_error_set(err, VIGIL_E_MEMORY, "out of memory");
     if (r < 0 || !*token || !vg_is_header_text(token)) {
-        const char *why = r < 0    ? vg_err_text(r)
+        const char *why = r < 0     ? vg_err_text(r)
                           : !*token ? "it is empty"
                                     : "it has a line break or another control character";
         vg_free(token);

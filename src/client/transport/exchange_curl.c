@@ -101,8 +101,8 @@ static long number_after(struct vg_slice line, const char *words)
     return v;
 }
 
-/* GOAWAY names the last stream that was or may be processed; those after it are not (RFC 9113, 6.8).
- * libcurl tells whoever reads from the connection at that moment. */
+/* GOAWAY names the last stream that was or may be processed; those after it are not (RFC
+ * 9113, 6.8). libcurl tells whoever reads from the connection at that moment. */
 static void on_goaway(struct vigil_client *c, long port, long last)
 {
     VG_LIST_FOREACH (l, &c->exchanges) {

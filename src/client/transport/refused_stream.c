@@ -1,5 +1,5 @@
-/* refused_stream.c - did the server say that it did not process a request (HTTP/2: REFUSED_STREAM, or
- * a stream beyond the last one of GOAWAY)? Then a write may be sent again. What libcurl logs by
+/* refused_stream.c - did the server say that it did not process a request (HTTP/2: REFUSED_STREAM,
+ * or a stream beyond the last one of GOAWAY)? Then a write may be sent again. What libcurl logs by
  * itself is read in exchange_curl.c; here it is asked for what it does not log. A libcurl that
  * answers differently makes us repeat less, never more. */
 #include <arpa/inet.h>

@@ -38,8 +38,9 @@ struct vg_exchange_opts {
     struct vg_slice body;              /* copied */
     uint64_t timeout_ms;               /* for all of it, tries included; 0: none */
     uint64_t stall_ms; /* silence after which the connection counts as dead; 0: for ever */
-    uint64_t head_ms;  /* the same until the head of a 2xx answer has come, with on_open; 0: as above */
-    bool is_watch;     /* its first try does not count for the rate limit; never times out */
+    uint64_t
+        head_ms;   /* the same until the head of a 2xx answer has come, with on_open; 0: as above */
+    bool is_watch; /* its first try does not count for the rate limit; never times out */
     /* The head of a 2xx answer is here; NULL allowed. */
     void (*on_open)(void *arg);
     /* A piece of a 2xx body. 0; 1: taken, and pause; negative: end with this code. */

@@ -109,8 +109,8 @@ struct vg_api_call_ops {
      * (vg_api_on_closed has come). After it the call is the caller's again. Never from within
      * vg_api_serve; may come from within vg_api_on_closed. */
     void (*done)(struct vg_api_call *call);
-    /* At most once, before done: the verb has nothing under way any more, and its answer is net's to
-     * send. May come from within vg_api_serve. May be NULL. */
+    /* At most once, before done: the verb has nothing under way any more, and its answer is net's
+     * to send. May come from within vg_api_serve. May be NULL. */
     void (*finished)(struct vg_api_call *call);
     /* For a watch, at most once: the initial phase is over (in-flight limits end here), the request
      * has been released, and call->ask is not looked at any more: it may be freed, and call->ask

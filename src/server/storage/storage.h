@@ -253,9 +253,10 @@ struct vg_storage_opts {
     size_t flight_min;       /* transactions that make a group worth a thread; 0 = 16 */
     uint64_t checkpoint_ms;  /* ... or its age; 0 = 5000 */
     uint64_t scrub_ms;       /* read the base again from the disk so often; 0 = never */
-    /* Kept on the disk for deletions and compaction when it is full, at most 1/16 of it; 0 = none */
+    /* Kept on the disk for deletions and compaction when it is full, at most 1/16 of it; 0 = none
+     */
     uint64_t reserve_bytes;
-    bool unsafe_no_fsync;    /* for tests: a power loss loses what was acknowledged */
+    bool unsafe_no_fsync; /* for tests: a power loss loses what was acknowledged */
     vg_rev
         first_above; /* a store that is made gives revisions above this one; others are compacted */
     const struct vg_etcd_opts *etcd;

@@ -54,22 +54,11 @@ int vg_dir_open(const char *path, int *ret_dirfd, struct vg_status *reterr_statu
 
 static bool is_ours(const char *name)
 {
-    static const char *const names[] = {VG_FILE_DATA,
-                                        VG_FILE_DATA_NEW,
-                                        VG_FILE_DATA "-lock",
-                                        VG_FILE_DATA_NEW "-lock",
-                                        VG_FILE_LOCK,
-                                        VG_FILE_CEILING,
-                                        VG_FILE_CEILING ".new",
-                                        VG_FILE_RESERVE,
-                                        "wal-0",
-                                        "wal-1",
-                                        VG_FILE_DURABLE,
-                                        VG_FILE_DURABLE ".new",
-                                        VG_SWAP_NEW,
-                                        VG_SWAP_MARKER,
-                                        VG_SWAP_MARKER ".new",
-                                        "."};
+    static const char *const names[] = {
+        VG_FILE_DATA, VG_FILE_DATA_NEW, VG_FILE_DATA "-lock",   VG_FILE_DATA_NEW "-lock",
+        VG_FILE_LOCK, VG_FILE_CEILING,  VG_FILE_CEILING ".new", VG_FILE_RESERVE,
+        "wal-0",      "wal-1",          VG_FILE_DURABLE,        VG_FILE_DURABLE ".new",
+        VG_SWAP_NEW,  VG_SWAP_MARKER,   VG_SWAP_MARKER ".new",  "."};
     for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
         if (strcmp(name, names[i]) == 0)
             return true;

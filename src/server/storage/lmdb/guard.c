@@ -1,8 +1,8 @@
 /* guard.c - the last resort when a mapped file cannot be read while it is in use.
  * A data file that is cut off under a running process, or a disk that fails, ends in SIGBUS: the
- * mapping is LMDB's, and there is no way back into the call that touched it. Nothing was acknowledged
- * that is not in the log, so ending is safe; it ends with a sentence and an exit status instead of a
- * signal. LMDB's own assertions end the same way. */
+ * mapping is LMDB's, and there is no way back into the call that touched it. Nothing was
+ * acknowledged that is not in the log, so ending is safe; it ends with a sentence and an exit
+ * status instead of a signal. LMDB's own assertions end the same way. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
