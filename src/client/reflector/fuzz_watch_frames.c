@@ -50,9 +50,19 @@ static void on_bookmark(void *arg, struct vigil_text version)
     note(arg, '#', vg_slice_of(version));
 }
 
+/* The reflector asks its loop for the time. One serves all runs. */
+static struct vg_loop *the_loop(void)
+{
+    static struct vg_loop *loop;
+    if (!loop && vg_loop_new(vg_clock_system(), &loop) < 0)
+        abort();
+    return loop;
+}
+
 static void run(struct vg_slice text, struct vg_rng *rng, bool streams, struct outcome *ret)
 {
     struct vigil_reflector r = {
+        .loop = the_loop(),
         .opts = {.size = sizeof(r.opts), .resource = &vigil_pods},
         .sink = {on_put, on_remove, on_replace, on_bookmark, NULL, ret},
         .state = streams ? VG_REFLECTOR_STREAMING : VG_REFLECTOR_WATCHING,
