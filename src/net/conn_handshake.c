@@ -8,6 +8,11 @@
 /* 1 s: what a handshake has before it gives way to a new one, when there is room for no more. Who
  * holds the room with silence then keeps the others out for no longer than that. */
 #define HANDSHAKE_SURE_MS 1000u
+/* 64: how many of the oldest are looked at for the address that has most of them. */
+#define LOOKS_MAX 64u
+/* 4: so many more than the newcomer's an address must have to give way at once. When all clients
+ * come back after a restart, none has so many, and what has begun is not cut for what comes. */
+#define MANY_MORE 4u
 
 void vg_handshake_begin(struct vg_conn *conn)
 {
@@ -40,6 +45,45 @@ static struct vg_conn *oldest_handshake(const struct vg_http_server *s,
     return NULL;
 }
 
+static uint32_t handshakes_of(const struct vg_net_address *address)
+{
+    return address ? atomic_load_explicit(&address->handshakes, memory_order_relaxed) : 0;
+}
+
+/* The oldest of the address that has most under way, if that is many more than this one has. */
+static struct vg_conn *handshake_of_more(const struct vg_http_server *s,
+                                         const struct vg_net_address *address)
+{
+    struct vg_conn *found = NULL;
+    uint32_t most = handshakes_of(address) + MANY_MORE;
+    unsigned looks = 0;
+    for (struct vg_list *n = s->shaking.next; n != &s->shaking && looks < LOOKS_MAX;
+         n = n->next, looks++) {
+        struct vg_conn *conn = VG_CONTAINER_OF(n, struct vg_conn, shaking);
+        if (handshakes_of(conn->address) <= most)
+            continue;
+        most = handshakes_of(conn->address);
+        found = conn;
+    }
+    return found;
+}
+
+static void cut(struct vg_conn *conn)
+{
+    vg_net_count(&conn->server->counts.timeouts, 1);
+    vg_conn_close(conn, VIGIL_E_TIMEOUT);
+    vg_conn_settle(conn);
+}
+
+bool vg_conn_cut_handshake_of_more(struct vg_http_server *s, const struct vg_net_address *address)
+{
+    struct vg_conn *conn = handshake_of_more(s, address);
+    if (!conn)
+        return false;
+    cut(conn);
+    return true;
+}
+
 bool vg_conn_cut_handshake(struct vg_http_server *s, const struct vg_net_address *address)
 {
     struct vg_conn *conn = oldest_handshake(s, address);
@@ -48,9 +92,7 @@ bool vg_conn_cut_handshake(struct vg_http_server *s, const struct vg_net_address
     uint64_t most = s->limits->handshake_ms, sure = VG_MIN(most, HANDSHAKE_SURE_MS);
     if (conn->timer.due_ns > vg_conn_now(conn) + (most - sure) * VG_NS_PER_MS)
         return false;
-    vg_net_count(&s->counts.timeouts, 1);
-    vg_conn_close(conn, VIGIL_E_TIMEOUT);
-    vg_conn_settle(conn);
+    cut(conn);
     return true;
 }
 

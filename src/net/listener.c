@@ -195,9 +195,9 @@ static bool has_room_for_handshake(struct vg_http_server *s, const struct vg_net
     uint32_t own = address ? atomic_load_explicit(&address->handshakes, memory_order_relaxed) : 0;
     if (address && own >= handshake_share(s->limits))
         return vg_conn_cut_handshake(s, address); /* which makes room for this one */
-    return atomic_load_explicit(&s->shared->handshakes, memory_order_relaxed) <
-               s->limits->handshakes ||
-           vg_conn_cut_handshake(s, NULL);
+    if (atomic_load_explicit(&s->shared->handshakes, memory_order_relaxed) < s->limits->handshakes)
+        return true;
+    return vg_conn_cut_handshake_of_more(s, address) || vg_conn_cut_handshake(s, NULL);
 }
 
 /* ---- to the loop with the fewest ---- */

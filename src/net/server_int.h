@@ -114,6 +114,9 @@ VG_CHECK int vg_conn_open(struct vg_http_server *s, int take_fd, struct vg_tls *
 /* Cut the oldest handshake of this loop (of an address; NULL: of any), if it has had its second:
  * false, it has not. */
 bool vg_conn_cut_handshake(struct vg_http_server *s, const struct vg_net_address *address);
+/* Cut, however young it is, a handshake of an address that has many more of them under way than
+ * this one: false, there is none among the oldest. */
+bool vg_conn_cut_handshake_of_more(struct vg_http_server *s, const struct vg_net_address *address);
 /* Flush every connection that has something to do. */
 void vg_conn_flush_dirty(struct vg_http_server *s);
 /* trim.c: at the end of a turn. */

@@ -122,6 +122,34 @@ static void an_address_has_a_share_of_the_handshakes(void **state)
     end_listening(&t, l);
 }
 
+/* Addresses that hold all handshakes together do not keep out one that has none, not even for the
+ * second that theirs have; for one that has about as many as they have nobody gives way. */
+static void many_handshakes_give_way_to_few(void **state)
+{
+    (void)state;
+    static struct tls_test t;
+    struct vg_http_limits limits = {.handshakes = 12, .handshakes_per_address = 6};
+    struct vg_listener *l = listen_within(&t, limits);
+    int fds[12];
+    for (int i = 0; i < 12; i++)
+        fds[i] = connect_from(INADDR_LOOPBACK + 1 + (in_addr_t)i / 6, l);
+    expect_ends(&t, fds, 12, 0);
+    int few[4];
+    for (int i = 0; i < 3; i++)
+        few[i] = connect_to(l);
+    expect_ends(&t, few, 3, 1); /* two are let in */
+    expect_ends(&t, fds, 1, 1);
+    expect_ends(&t, fds + 6, 1, 1); /* for the oldest of each */
+    few[3] = connect_from(INADDR_LOOPBACK + 1, l);
+    expect_ends(&t, few + 3, 1, 1);
+    shake_on(&t, few[0]);
+    for (int i = 0; i < 12; i++)
+        close(fds[i]);
+    for (int i = 1; i < 4; i++)
+        close(few[i]);
+    end_listening(&t, l);
+}
+
 /* Two that say nothing do not keep a third out for the ten seconds that they have. */
 static void slow_handshakes_give_way(void **state)
 {
@@ -160,6 +188,7 @@ int main(void)
         T(slow_handshakes_are_cut),
         cmocka_unit_test(handshakes_have_a_cap),
         cmocka_unit_test(an_address_has_a_share_of_the_handshakes),
+        cmocka_unit_test(many_handshakes_give_way_to_few),
         cmocka_unit_test(slow_handshakes_give_way),
         T(garbage_instead_of_a_handshake_is_cut),
     };
