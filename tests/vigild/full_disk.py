@@ -112,6 +112,19 @@ def test_a_disk_that_another_fills(case):
     equal(v.ask("/readyz/storage-space").status, 200)
 
 
+def test_a_disk_that_fills_up_again(case):
+    """Writes resume in free pages of the base, without a reserve on the disk: what is left when they are used up must
+    still be enough for every deletion."""
+    mount(case.path("data"))
+    v = case.start("--etcd-compaction-interval=1s")
+    for _ in range(3):
+        made = fill(v)
+        check(len(made) > 50, made)
+        delete_all(v, made)
+        wait_for("writes to work again", lambda: create(v, v.admin(), "again", 100_000).status == 201)
+        delete_all(v, ["again"])
+
+
 def test_marked_objects_go_on(case):
     """A finalizer can be taken away when the disk is full."""
     mount(case.path("data"))

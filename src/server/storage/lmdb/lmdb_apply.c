@@ -70,6 +70,14 @@ static uint64_t bytes_of(const struct vg_base_apply *apply)
     return bytes;
 }
 
+static void note_largest(struct vg_lmdb *l, const struct vg_base_apply *apply)
+{
+    l->largest[1] = l->largest[0];
+    l->largest[0] = 0;
+    for (size_t i = 0; i < apply->n; i++)
+        l->largest[0] = VG_MAX(l->largest[0], vg_rec_encoded_size(apply->recs[i]));
+}
+
 /* And cut the rest of the hole off again once it is known how far the pages go. */
 void vg_lmdb_trim_file(struct vg_lmdb *l)
 {
@@ -212,6 +220,7 @@ int vg_lmdb_apply(struct vg_base *b, const struct vg_base_apply *apply)
     struct apply a = {.l = l, .state = l->state, .sums = l->sums};
     if (!l->env)
         return -EIO;
+    note_largest(l, apply);
     int rc = vg_lmdb_lengthen_file(l, 17 * (uint64_t)apply->n, bytes_of(apply));
     if (!rc)
         rc = mdb_txn_begin(l->env, NULL, 0, &a.txn);

@@ -74,6 +74,7 @@ struct vg_lmdb {
     struct vg_sums sums;     /* likewise */
     bool has_sums;           /* else they are not known, and not written */
     size_t kept_bytes;       /* of pages that LMDB keeps in memory, about; the flusher's */
+    size_t largest[2];       /* bytes of the largest record of the last two checkpoints; likewise */
     uint64_t ceiling;        /* no_sync: revisions up to here are reserved on the disk */
     struct vg_wal wal;
     _Atomic uint64_t log_used;  /* bytes in this generation */
@@ -196,7 +197,7 @@ VG_CHECK int vg_lmdb_commit(struct vg_lmdb *l, MDB_txn *take_txn);
 int vg_lmdb_compact(struct vg_base *b, struct vg_base_compact *compact);
 /* lmdb_room.c */
 int vg_lmdb_room(struct vg_base *b, struct vg_room *ret);
-int vg_lmdb_take_reserve(struct vg_base *b);
+int vg_lmdb_take_reserve(struct vg_base *b, uint64_t bytes);
 void vg_lmdb_release_reserve(struct vg_base *b);
 void vg_lmdb_allocate_logs(struct vg_lmdb *l); /* blocks for the log, if there is to be a reserve */
 void vg_lmdb_count_free(struct vg_base *b);

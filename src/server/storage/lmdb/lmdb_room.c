@@ -9,11 +9,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "files.h"
 #include "lmdb_int.h"
 
 /* Of each log file, if the reserve is not smaller: enough for a thousand deletions. */
 #define LOG_BLOCKS ((uint64_t)4 << 20)
+/* Free space in smaller pieces is not counted on. */
+#define FREE_RUN_MIN ((size_t)60 << 10)
 /* A small disk is not given away for the reserve. */
 #define RESERVE_SHARE 16
 
@@ -39,10 +42,9 @@ static int allocate(int fd, uint64_t bytes)
     return err == -EOPNOTSUPP || err == -ENOSYS ? 0 : err;
 }
 
-int vg_lmdb_take_reserve(struct vg_base *b)
+int vg_lmdb_take_reserve(struct vg_base *b, uint64_t bytes)
 {
     struct vg_lmdb *l = VG_CONTAINER_OF(b, struct vg_lmdb, base);
-    uint64_t bytes = wanted_reserve(l);
     if (bytes == 0)
         return 0;
     int fd = openat(l->dirfd, VG_FILE_RESERVE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -50,8 +52,7 @@ int vg_lmdb_take_reserve(struct vg_base *b)
         return errno == ENOSPC ? VIGIL_E_STORE_FULL : -errno;
     int err = allocate(fd, bytes);
     close(fd);
-    if (err == 0)
-        atomic_store_explicit(&b->reserve_held, bytes, memory_order_relaxed);
+    atomic_store_explicit(&b->reserve_held, err == 0 ? bytes : 0, memory_order_relaxed);
     return err == -ENOSPC || err == -EDQUOT ? VIGIL_E_STORE_FULL : err;
 }
 
@@ -77,25 +78,61 @@ void vg_lmdb_allocate_logs(struct vg_lmdb *l)
 
 /* ---- looking ---- */
 
-/* Pages of the base that nobody uses: LMDB writes there before it lets the file grow. */
+/* A bit for each page of the base that nobody uses. */
+static int mark_free(MDB_txn *txn, uint8_t *is_free, uint64_t last_pgno)
+{
+    MDB_cursor *cursor;
+    MDB_val key, val;
+    int rc = mdb_cursor_open(txn, 0, &cursor); /* 0: LMDB's own table of them */
+    if (rc)
+        return rc;
+    while (!(rc = mdb_cursor_get(cursor, &key, &val, MDB_NEXT))) {
+        const char *p = val.mv_data; /* how many, then their numbers */
+        for (size_t i = 1; i < val.mv_size / sizeof(uint64_t); i++) {
+            uint64_t n, pgno;
+            memcpy(&n, p, sizeof n);
+            memcpy(&pgno, p + i * sizeof pgno, sizeof pgno);
+            if (i <= n && pgno <= last_pgno)
+                is_free[pgno / 8] |= (uint8_t)(1u << pgno % 8);
+        }
+    }
+    mdb_cursor_close(cursor);
+    return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+/* Pages in runs that are long enough for a record of `run` pages. */
+static uint64_t count_runs(const uint8_t *is_free, uint64_t last_pgno, uint64_t run)
+{
+    uint64_t pages = 0, length = 0;
+    for (uint64_t i = 0; i <= last_pgno + 1; i++) {
+        if (i <= last_pgno && (is_free[i / 8] & (1u << i % 8))) {
+            length++;
+            continue;
+        }
+        pages += length / run * run;
+        length = 0;
+        if (i < last_pgno && i % 8 == 0 && is_free[i / 8] == 0)
+            i += 7; /* none of these eight */
+    }
+    return pages;
+}
+
+/* LMDB writes to free pages before it lets the file grow, but a large record needs pages that lie
+ * side by side: what is in pieces that are too small for those that came last does not count. */
 static uint64_t free_bytes(struct vg_lmdb *l)
 {
     MDB_txn *txn;
-    MDB_cursor *cursor;
-    MDB_val key, val;
     MDB_stat stat = {0};
-    uint64_t pages = 0;
-    if (!l->env || mdb_env_stat(l->env, &stat) || mdb_txn_begin(l->env, NULL, MDB_RDONLY, &txn))
+    MDB_envinfo info = {0};
+    if (!l->env || mdb_env_stat(l->env, &stat) || mdb_env_info(l->env, &info) ||
+        mdb_txn_begin(l->env, NULL, MDB_RDONLY, &txn))
         return 0;
-    if (mdb_cursor_open(txn, 0, &cursor) == 0) { /* 0: LMDB's own table of them */
-        for (int rc = mdb_cursor_get(cursor, &key, &val, MDB_FIRST); !rc;
-             rc = mdb_cursor_get(cursor, &key, &val, MDB_NEXT)) {
-            size_t n = 0;
-            memcpy(&n, val.mv_data, VG_MIN(val.mv_size, sizeof n));
-            pages += n;
-        }
-        mdb_cursor_close(cursor);
-    }
+    size_t largest = VG_MAX(VG_MAX(l->largest[0], l->largest[1]), FREE_RUN_MIN);
+    uint64_t pages = 0;
+    uint8_t *is_free = vg_calloc(1, info.me_last_pgno / 8 + 1);
+    if (is_free && mark_free(txn, is_free, info.me_last_pgno) == 0)
+        pages = count_runs(is_free, info.me_last_pgno, largest / stat.ms_psize + 1);
+    vg_free(is_free);
     mdb_txn_abort(txn);
     return pages * stat.ms_psize;
 }

@@ -103,7 +103,8 @@ struct vg_base_ops {
     uint64_t (*disk_bytes)(struct vg_base *b);
     /* Room on the disk. Thread: the commit thread, and before there is one. */
     int (*room)(struct vg_base *b, struct vg_room *ret);
-    int (*take_reserve)(struct vg_base *b); /* 0: it is held, or there shall be none */
+    /* Hold so many bytes, no less than before. 0: they are held; negative: none are. */
+    int (*take_reserve)(struct vg_base *b, uint64_t bytes);
     void (*release_reserve)(struct vg_base *b);
     void (*count_free)(struct vg_base *b); /* fills free_bytes; thread: as apply */
     /* Have the files been removed, or is another directory in their place? Thread: any. */

@@ -5,8 +5,9 @@
  *   R2 when there is no room, the store is full: the reserve is released, and only transactions
  *      that are part of a deletion are taken. What it held is enough for them, for their
  *      checkpoints and for compaction, which are made in small pieces then.
- *   R3 the store is full until the reserve is held again, on the disk or as free pages of the base,
- *      which is where compaction leaves them.
+ *   R3 the store is full until the reserve is held again. What the disk does not give for it is
+ *      held as free pages of the base, which is where compaction leaves them: other writes do not
+ *      get them. It moves to the disk when there is room.
  * The room is looked at every quarter of a second and for every MiB of the log: a write pays for a
  * comparison. */
 #include "base/log.h"
@@ -62,16 +63,35 @@ void vg_room_help_flusher(struct vg_engine *e)
         vg_room_enter_full(e);
 }
 
-static void leave_if_roomy(struct vg_engine *e, const struct vg_room *room)
+/* How much of the reserve is not on the disk. */
+static uint64_t missing_reserve(struct vg_engine *e, const struct vg_room *room)
 {
     uint64_t held = atomic_load_explicit(&e->base->reserve_held, memory_order_relaxed);
+    return room->reserve > held ? room->reserve - held : 0;
+}
+
+static bool is_roomy(struct vg_engine *e, const struct vg_room *room)
+{
+    return room->available >= room->reserve + missing_reserve(e, room);
+}
+
+/* The whole reserve, or on a disk that has no room for it as much as there is, but for a quarter.
+ */
+static int hold_reserve(struct vg_engine *e, const struct vg_room *room)
+{
+    uint64_t missing = missing_reserve(e, room), part = room->available / 4 * 3;
+    if (missing == 0)
+        return 0;
+    uint64_t more = is_roomy(e, room) ? missing : VG_MIN(missing, part - part % 4096);
+    return more ? e->base->ops->take_reserve(e->base, room->reserve - missing + more) : 0;
+}
+
+static void leave_if_roomy(struct vg_engine *e, const struct vg_room *room)
+{
     uint64_t in_base = atomic_load_explicit(&e->base->free_bytes, memory_order_relaxed);
     if (vg_clock_mono_ns(e->opts.clock) < e->full_until_ns || atomic_load(&e->flusher_err) < 0)
         return;
-    bool is_roomy = room->available + held >= 2 * room->reserve;
-    if (is_roomy && !held && e->base->ops->take_reserve(e->base) < 0)
-        return;
-    if (is_roomy || in_base >= 2 * room->reserve)
+    if ((is_roomy(e, room) || in_base >= 2 * room->reserve) && hold_reserve(e, room) == 0)
         set_full(e, false);
 }
 
@@ -91,13 +111,17 @@ void vg_room_look(struct vg_engine *e, uint64_t now_ns)
         return;
     e->available = room.available;
     uint64_t in_base = atomic_load_explicit(&e->base->free_bytes, memory_order_relaxed);
-    uint64_t total = room.available + in_base;
-    e->log_max = VG_MAX(total / 2, room.reserve / 4);
-    atomic_store_explicit(&e->is_short, total < 8 * room.reserve, memory_order_relaxed);
+    uint64_t total = room.available + in_base, missing = missing_reserve(e, &room);
+    uint64_t spare = total > missing ? total - missing : 0;
+    e->log_max = VG_MAX(spare / 2, room.reserve / 4);
+    /* By the disk alone: while they are not counted, free pages are only as many as there were. */
+    atomic_store_explicit(&e->is_short, room.available < 8 * room.reserve, memory_order_relaxed);
     if (vg_room_is_full(e))
         leave_if_roomy(e, &room);
-    else if (total < room.reserve / 4)
+    else if (spare < room.reserve / 4)
         set_full(e, true); /* the reserve stays until it is needed */
+    else if (missing && is_roomy(e, &room))
+        (void)hold_reserve(e, &room); /* else it is tried again */
 }
 
 /* Bytes of log that make a checkpoint due. On a small disk the reserve is small too, and must do
@@ -130,9 +154,11 @@ void vg_room_start(struct vg_engine *e)
     e->available = room.available;
     e->look_bytes = VG_MIN(LOOK_BYTES, VG_MAX(room.reserve / 8, (uint64_t)4096));
     e->base->ops->count_free(e->base);
-    bool is_held = e->base->ops->take_reserve(e->base) != VIGIL_E_STORE_FULL;
-    if (is_held && (e->base->ops->room(e->base, &room) < 0 || room.available >= room.reserve / 4))
+    bool is_held = e->base->ops->take_reserve(e->base, room.reserve) != VIGIL_E_STORE_FULL;
+    if (e->base->ops->room(e->base, &room) < 0 || (is_held && room.available >= room.reserve / 4))
         return;
     if (atomic_load(&e->base->free_bytes) < 2 * room.reserve)
         vg_room_enter_full(e); /* who starts us has files to write too */
+    else if (!is_held)
+        (void)hold_reserve(e, &room);
 }
