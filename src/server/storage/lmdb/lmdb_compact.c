@@ -159,7 +159,7 @@ static int compact_log(struct compaction *c, size_t max, bool *ret_more)
     if (at.rev > upto)
         return 0;
     /* The cursor is sought anew for each change: deleting moves it. */
-    for (size_t n = 0; (r = first_change(c, &at, &encoded)) > 0 && at.rev <= upto; n++, at.sub++) {
+    for (size_t n = 0; (r = first_change(c, &at, &encoded)) > 0 && at.rev <= upto; n++) {
         *ret_more = n >= max && at.rev > done;
         if (*ret_more)
             break;
@@ -167,6 +167,7 @@ static int compact_log(struct compaction *c, size_t max, bool *ret_more)
         if (r < 0)
             break;
         done = at.rev;
+        at.rev += ++at.sub == 0; /* a hostile file has the last one there is */
     }
     if (r < 0)
         return r;

@@ -66,7 +66,7 @@ static int read_meta_pages(struct vg_data_file *f, const char *path,
     f->newest = m[0].txnid < m[1].txnid;
     if (!is_txnid_of(&m[0], 0) || !is_txnid_of(&m[1], 1) || is_absurd(&m[f->newest]))
         return fail_data(reterr_status, VIGIL_E_STORE_DAMAGED, path, "has a damaged meta page");
-    if (f->size < (m[f->newest].last_pgno + 1) * f->page_size)
+    if (m[f->newest].last_pgno >= f->size / f->page_size)
         return fail_data(reterr_status, VIGIL_E_STORE_DAMAGED, path, "is cut off");
     return 0;
 }
