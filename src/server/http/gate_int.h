@@ -60,6 +60,7 @@ struct vg_request_text {
     struct vg_flow_ticket ticket;
     struct vg_flow_series *series; /* of the ticket, which may be over; NULL: none */
     struct vg_request_wait *wait;  /* for seats; NULL: it does not wait */
+    struct vg_request_look *look;  /* at its seats, while its answer is sent; NULL: none */
     size_t reserved;               /* of its user's share of bodies */
     uint64_t complete_ns;          /* the body was there */
     uint64_t first_byte_ns;        /* the first byte of the answer left */
@@ -112,6 +113,8 @@ bool vg_request_reserve_body(struct vg_request *q);
 /* True: run it. False: it waits, or it has been answered with 429. */
 bool vg_request_take_seats(struct vg_request *q);
 void vg_request_give_seats(struct vg_request *q);
+/* It runs. Seats that it still has are given back when its client does not take the answer. */
+void vg_request_watch_seats(struct vg_request *q);
 /* Its exchange is closed: if it waits, it waits no more. */
 void vg_request_leave_queue(struct vg_request *q);
 /* Seats and bytes are given back, before the text goes. */

@@ -90,6 +90,7 @@ static struct vg_request_text *text_new(struct vg_gate_loop *l, struct vg_slice 
     t->ticket = (struct vg_flow_ticket){0};
     t->series = NULL;
     t->wait = NULL;
+    t->look = NULL;
     t->reserved = 0;
     t->complete_ns = t->first_byte_ns = 0;
     memcpy(t->bytes, raw.p, raw.n);
@@ -254,6 +255,7 @@ void vg_request_run(struct vg_request *q)
     }
     q->is_active = true;
     vg_api_serve(&q->call);
+    vg_request_watch_seats(q);
 }
 
 static void on_request(struct vg_http_exchange *x, void *arg)

@@ -4,7 +4,8 @@
  *   on_head     classified, before it is known whether it may come in: refusals have the headers
  *   on_request  seats are taken: it runs, or it waits in a queue and is held meanwhile, or 429
  *   finished    seats are given back, when the answer is net's to send; of a watch when it has
- *               settled. A client that does not read its answer holds no seat.
+ *               settled. A client that does not read its answer holds no seat: not of a short one,
+ * and of a long one not for long.
  *
  * An unfinished body has no seat: it costs its bytes, of which each user has a share. */
 #include <stdio.h>
@@ -258,6 +259,70 @@ static enum vg_flow_answer wait_for_seats(struct vg_request *q, const struct vg_
     return answer;
 }
 
+/* ---- clients that do not read ---- */
+
+/* A long answer is written as the client takes it. Its seats are looked at each time that so much
+ * of the time of a request has passed: 1 s, and others wait for seats fifteen times as long. */
+#define LOOKS_PER_TIMEOUT 60u
+/* 1 MiB: who takes less of it from look to look is who we wait for. */
+#define SLOW_BYTES (UINT64_C(1) << 20)
+
+struct vg_request_look {
+    struct vg_timer timer;
+    struct vg_request *q;
+    uint64_t bytes_out; /* at the last look */
+};
+
+static bool has_seats(const struct vg_request *q)
+{
+    const struct vg_request_text *t = vg_request_text(q);
+    if (!t || !q->l->flow)
+        return t && q->inflight != VG_INFLIGHT_NONE;
+    return t->ticket.state == VG_FLOW_EXECUTING && !vg_flow_is_exempt(&t->ticket);
+}
+
+static void on_look(struct vg_timer *timer);
+
+static void look_later(struct vg_request_look *k)
+{
+    uint64_t ms = k->q->l->gate->opts.request_timeout_ms / LOOKS_PER_TIMEOUT;
+    k->bytes_out = k->q->call.bytes_out;
+    vg_timer_start(k->q->l->loop, &k->timer, VG_MAX(ms, 1u) * VG_NS_PER_MS, on_look);
+}
+
+static void on_look(struct vg_timer *timer)
+{
+    struct vg_request_look *k = VG_CONTAINER_OF(timer, struct vg_request_look, timer);
+    struct vg_request *q = k->q;
+    bool waits_for_us = vg_http_unsent(q->call.x) == 0;
+    if (waits_for_us || q->call.bytes_out - k->bytes_out >= SLOW_BYTES)
+        look_later(k);
+    else
+        vg_request_give_seats(q);
+}
+
+void vg_request_watch_seats(struct vg_request *q)
+{
+    struct vg_request_text *t = vg_request_text(q);
+    if (VG_LIKELY(!has_seats(q)))
+        return;
+    if (t->target.verb != VG_API_LIST && t->target.verb != VG_API_WATCH)
+        return;
+    t->look = vg_arena_new(&t->ask.arena, struct vg_request_look);
+    if (!t->look)
+        return; /* it keeps its seats until it ends */
+    *t->look = (struct vg_request_look){.q = q};
+    look_later(t->look);
+}
+
+static void stop_looking(struct vg_request *q)
+{
+    struct vg_request_text *t = vg_request_text(q);
+    struct vg_request_look *k = t ? vg_steal(t->look) : NULL;
+    if (VG_UNLIKELY(k))
+        vg_timer_stop(q->l->loop, &k->timer);
+}
+
 /* ---- seats ---- */
 
 static bool take_classified(struct vg_request *q)
@@ -288,6 +353,7 @@ bool vg_request_take_seats(struct vg_request *q)
 void vg_request_give_seats(struct vg_request *q)
 {
     struct vg_request_text *t = vg_request_text(q);
+    stop_looking(q);
     vg_inflight_give(q);
     if (t && t->ticket.schema && t->ticket.state != VG_FLOW_WAITING) {
         vg_flow_ticket_done(q->l->flow, &t->ticket);
