@@ -189,6 +189,11 @@ class Attacker:
         if raw:
             self.open.append(raw)
 
+    def scattered_handshakes(self):
+        """Silent ones from fifty addresses, none of which has all that an address may have."""
+        self.source = f"127.0.1.{random.randrange(1, 51)}"
+        self.silent_handshakes()
+
     def hello_handshakes(self):
         """A ClientHello, and then nothing: it costs the server a signature."""
         raw = self.plug()
