@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "damage_kit.h"
 #include "server/storage/lmdb/lmdb_int.h"
+#include "server/storage/lmdb/lmdb_pages.h"
 #include "server/storage/lmdb/wal_int.h"
 #include "test_support.h"
 
@@ -148,6 +149,27 @@ static void a_damaged_meta_page_is_refused(void **state)
         }
     }
     dk_expect_good(dir, DK_KEYS);
+}
+
+/* So many pages that their bytes are 2^64. */
+static void a_meta_page_that_counts_too_many_pages_is_refused(void **state)
+{
+    enum { PAGE = 65536 };
+    static char bytes[2 * PAGE];
+    const char *dir = dk_dir(state);
+    size_t size;
+    dk_make_closed(dir);
+    char *old = dk_read(dk_path(dir, "data.mdb"), &size);
+    for (size_t i = 0; i < 2; i++) {
+        struct vg_lmdb_meta meta;
+        memcpy(&meta, old + i * LMDB_PAGE, sizeof meta);
+        meta.dbs[0].pad = PAGE;
+        meta.last_pgno = (UINT64_C(1) << 48) - 1;
+        memcpy(bytes + i * PAGE, &meta, sizeof meta);
+    }
+    free(old);
+    dk_write(dk_path(dir, "data.mdb"), bytes, sizeof bytes);
+    dk_expect_refused(dir, VIGIL_E_STORE_DAMAGED, "is cut off");
 }
 
 /* Flip a bit in every copy of a text; LMDB may keep older pages that hold it too. */
@@ -496,6 +518,7 @@ int main(int argc, char **argv)
         CASE(an_lmdb_file_of_somebody_else_is_refused),
         CASE(another_format_is_refused_by_its_number),
         CASE(a_damaged_meta_page_is_refused),
+        CASE(a_meta_page_that_counts_too_many_pages_is_refused),
         CASE(a_flipped_bit_in_a_value_is_told_with_its_key),
         CASE(what_does_not_read_back_comes_without_its_value),
         CASE(a_missing_data_file_is_refused),
