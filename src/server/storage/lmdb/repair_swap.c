@@ -50,8 +50,11 @@ static int choose_kept(int dirfd, char *kept, size_t size)
 {
     for (unsigned i = 1; i <= KEPT_MAX; i++) {
         snprintf(kept, size, VG_SWAP_KEPT "%u", i);
-        if (mkdirat(dirfd, kept, 0700) == 0)
-            return vg_write_file(dirfd, VG_SWAP_MARKER, kept, strlen(kept));
+        if (mkdirat(dirfd, kept, 0700) == 0) {
+            /* Both folders must be there whenever the marker is. */
+            int r = vg_sync_dir(dirfd);
+            return r < 0 ? r : vg_write_file(dirfd, VG_SWAP_MARKER, kept, strlen(kept));
+        }
         if (errno != EEXIST)
             return -errno;
     }
