@@ -90,7 +90,9 @@ rm -rf killed/store
 ok migrate data killed
 list_of killed >after
 cmp -s before after || fail "the copy that was killed and run again differs"
-mkdir -p half/store.copying
+mkdir half
+cp -a data/store half/store.copying
+: >half/store.copying/reserve # which a store has while it is open
 ok migrate data half
 [ ! -e half/store.copying ] || fail "what was interrupted is left"
 

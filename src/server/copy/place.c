@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,25 +75,12 @@ int vg_place_open(struct vg_place *p, const char *text, const struct vg_etcd_opt
 
 /* ---- a new directory ---- */
 
-/* The files of a store, in whatever state; nothing else is touched, and then the directory stays.
- */
 static int remove_store(const char *dir, struct vg_status *reterr_status)
 {
-    static const char *const names[] = {"wal-0",    "wal-1",        "data.mdb-lock",
-                                        "data.mdb", "data.mdb.new", "data.mdb.new-lock",
-                                        "ceiling",  "durable",      "lock"};
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT
-                   ? 0
-                   : vg_fail(reterr_status, -errno, "cannot open %s: %s", dir, strerror(errno));
-    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++)
-        unlinkat(fd, names[i], 0);
-    close(fd);
-    if (rmdir(dir) < 0)
-        return vg_fail(reterr_status, -errno, "cannot remove %s, which a copy left: %s", dir,
-                       strerror(errno));
-    return 0;
+    int r = vg_storage_remove_lmdb(dir);
+    return r < 0 ? vg_fail(reterr_status, r, "cannot remove %s, which a copy left: %s", dir,
+                           vg_err_text(r))
+                 : 0;
 }
 
 /* Is there anything in it? A directory that is not there is empty. */

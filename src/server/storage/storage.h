@@ -315,5 +315,8 @@ void vg_storage_guard_maps(void);
 #define VG_RESTORE_BUMP_DEFAULT ((vg_rev)1000000000)
 VG_CHECK int vg_storage_restore_lmdb(const char *backup, const char *dir, vg_rev bump,
                                      struct vg_status *reterr_status);
+/* Remove the files of a store that nobody has open, in whatever state it is, and its directory. 0
+ * also when there is none. -ENOTEMPTY: other things lie in it; they stay. */
+VG_CHECK int vg_storage_remove_lmdb(const char *dir);
 
 #endif

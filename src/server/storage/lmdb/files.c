@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/storage/storage.h"
+
 static int sync_parent(const char *path)
 {
     char parent[4096];
@@ -52,19 +54,45 @@ int vg_dir_open(const char *path, int *ret_dirfd, struct vg_status *reterr_statu
     return 0;
 }
 
+/* Every file of a store, in whatever state it is. */
+static const char *const store_files[] = {VG_FILE_DATA,
+                                          VG_FILE_DATA_NEW,
+                                          VG_FILE_DATA "-lock",
+                                          VG_FILE_DATA_NEW "-lock",
+                                          VG_FILE_CEILING,
+                                          VG_FILE_CEILING ".new",
+                                          VG_FILE_RESERVE,
+                                          "wal-0",
+                                          "wal-1",
+                                          VG_FILE_DURABLE,
+                                          VG_FILE_DURABLE ".new",
+                                          VG_SWAP_MARKER,
+                                          VG_SWAP_MARKER ".new",
+                                          VG_FILE_LOCK};
+
 static bool is_ours(const char *name)
 {
-    static const char *const names[] = {
-        VG_FILE_DATA, VG_FILE_DATA_NEW, VG_FILE_DATA "-lock",   VG_FILE_DATA_NEW "-lock",
-        VG_FILE_LOCK, VG_FILE_CEILING,  VG_FILE_CEILING ".new", VG_FILE_RESERVE,
-        "wal-0",      "wal-1",          VG_FILE_DURABLE,        VG_FILE_DURABLE ".new",
-        VG_SWAP_NEW,  VG_SWAP_MARKER,   VG_SWAP_MARKER ".new",  "."};
-    for (size_t i = 0; i < VG_ARRAY_LEN(names); i++) {
-        if (strcmp(name, names[i]) == 0)
+    static const char *const folders[] = {VG_SWAP_NEW, ".", "..", "lost+found"};
+    for (size_t i = 0; i < VG_ARRAY_LEN(store_files); i++) {
+        if (strcmp(name, store_files[i]) == 0)
             return true;
     }
-    return strcmp(name, "..") == 0 || strcmp(name, "lost+found") == 0 ||
-           strncmp(name, VG_SWAP_KEPT, strlen(VG_SWAP_KEPT)) == 0;
+    for (size_t i = 0; i < VG_ARRAY_LEN(folders); i++) {
+        if (strcmp(name, folders[i]) == 0)
+            return true;
+    }
+    return strncmp(name, VG_SWAP_KEPT, strlen(VG_SWAP_KEPT)) == 0;
+}
+
+int vg_storage_remove_lmdb(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    for (size_t i = 0; i < VG_ARRAY_LEN(store_files); i++)
+        unlinkat(fd, store_files[i], 0);
+    close(fd);
+    return rmdir(dir) < 0 ? -errno : 0;
 }
 
 /* A store is there when its data file is: that is renamed into place last. Log files without it are
