@@ -254,6 +254,26 @@ int vg_data_dir_read(const struct vg_data_dir *d, const char *name, struct vg_bu
     return read_at(d->fd, name, out, reterr_status);
 }
 
+int vg_data_dir_replace(const struct vg_data_dir *d, const char *name, struct vg_slice content,
+                        enum vg_durability durability, struct vg_status *reterr_status)
+{
+    char old[NAME_LEN_MAX];
+    VG_AUTO(buf) found = {0};
+    snprintf(old, sizeof old, "%s.old", name);
+    int r = vg_data_dir_read(d, name, &found, reterr_status);
+    bool is_there = r == 0;
+    if (is_there && vg_slice_eq(vg_buf_slice(&found), content))
+        goto out;
+    if (is_there)
+        r = vg_data_dir_write(d, old, vg_buf_slice(&found), durability, reterr_status);
+    if (r == 0 || r == -ENOENT)
+        r = vg_data_dir_write(d, name, content, durability, reterr_status);
+out:
+    if (found.n)
+        explicit_bzero(found.p, found.n);
+    return r;
+}
+
 int vg_read_file(const char *path, struct vg_buf *out, struct vg_status *reterr_status)
 {
     return read_at(AT_FDCWD, path, out, reterr_status);

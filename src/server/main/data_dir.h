@@ -40,6 +40,11 @@ VG_CHECK int vg_data_dir_write(const struct vg_data_dir *d, const char *name,
 /* Append the content. -ENOENT: there is none. */
 VG_CHECK int vg_data_dir_read(const struct vg_data_dir *d, const char *name, struct vg_buf *out,
                               struct vg_status *reterr_status);
+/* Write a file unless it holds this already. What it held before stays beside it as NAME.old. A
+ * file that is there and cannot be read is left alone, and that is the error. */
+VG_CHECK int vg_data_dir_replace(const struct vg_data_dir *d, const char *name,
+                                 struct vg_slice content, enum vg_durability durability,
+                                 struct vg_status *reterr_status);
 /* The same of any file. */
 VG_CHECK int vg_read_file(const char *path, struct vg_buf *out, struct vg_status *reterr_status);
 

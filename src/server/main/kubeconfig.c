@@ -52,13 +52,9 @@ int vg_kubeconfig_write(const struct vg_data_dir *dir, const char *server_url, c
                         struct vg_status *reterr_status)
 {
     VG_AUTO(buf) wanted = {0};
-    VG_AUTO(buf) found = {0};
     int r = compose(dir, server_url, ca_file, &wanted, reterr_status);
     if (r < 0)
         return r;
-    if (vg_data_dir_read(dir, "admin.kubeconfig", &found, NULL) == 0 &&
-        vg_slice_eq(vg_buf_slice(&found), vg_buf_slice(&wanted)))
-        return 0;
-    return vg_data_dir_write(dir, "admin.kubeconfig", vg_buf_slice(&wanted), VG_LAZY,
-                             reterr_status);
+    return vg_data_dir_replace(dir, "admin.kubeconfig", vg_buf_slice(&wanted), VG_LAZY,
+                               reterr_status);
 }

@@ -1,5 +1,6 @@
 /* pki.c - see pki.h. Everything is judged as found and made anew if it does not do: there is no
- * record of what was made when. */
+ * record of what was made when. Only a file that does not exist makes a new key of the authority.
+ * What cannot be read is left alone, and what is replaced stays beside it as NAME.old. */
 #include "pki.h"
 
 #include <arpa/inet.h>
@@ -50,29 +51,51 @@ static int fail_ssl(struct vg_status *reterr_status, const char *what)
 
 /* ---- files ---- */
 
-static X509 *load_cert(const struct vg_data_dir *d, const char *name)
+/* 1: it is in `text`. 0: there is no such file. Negative: it cannot be read now, which says nothing
+ * about what it holds: nothing may be made in its place. */
+static int read_if_there(const struct vg_data_dir *d, const char *name, struct vg_buf *text,
+                         struct vg_status *reterr_status)
 {
-    VG_AUTO(buf) text = {0};
-    if (vg_data_dir_read(d, name, &text, NULL) < 0)
-        return NULL;
-    BIO *bio = BIO_new_mem_buf(text.p, (int)text.n);
-    X509 *cert = bio ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
-    BIO_free(bio);
-    ERR_clear_error();
-    return cert;
+    int r = vg_data_dir_read(d, name, text, reterr_status);
+    return r == -ENOENT ? 0 : r < 0 ? r : 1;
 }
 
-static EVP_PKEY *load_key(const struct vg_data_dir *d, const char *name)
+/* *ret_cert stays NULL when there is none, or none that is whole. */
+static int load_cert(const struct vg_data_dir *d, const char *name, X509 **ret_cert,
+                     struct vg_status *reterr_status)
 {
     VG_AUTO(buf) text = {0};
-    if (vg_data_dir_read(d, name, &text, NULL) < 0)
-        return NULL;
-    BIO *bio = BIO_new_mem_buf(text.p, (int)text.n);
-    EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL) : NULL;
+    int r = read_if_there(d, name, &text, reterr_status);
+    BIO *bio = r > 0 ? BIO_new_mem_buf(text.p, (int)text.n) : NULL;
+    if (bio)
+        *ret_cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
     BIO_free(bio);
     ERR_clear_error();
-    explicit_bzero(text.p, text.n);
-    return key;
+    return r < 0 ? r : 0;
+}
+
+/* The same; 1: there is a file. */
+static int load_key(const struct vg_data_dir *d, const char *name, EVP_PKEY **ret_key,
+                    struct vg_status *reterr_status)
+{
+    VG_AUTO(buf) text = {0};
+    int r = read_if_there(d, name, &text, reterr_status);
+    BIO *bio = r > 0 ? BIO_new_mem_buf(text.p, (int)text.n) : NULL;
+    if (bio)
+        *ret_key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
+    BIO_free(bio);
+    ERR_clear_error();
+    if (text.n)
+        explicit_bzero(text.p, text.n);
+    return r;
+}
+
+/* 1: there is a file for the key. */
+static int load_pair(const struct vg_data_dir *d, const char *cert_name, const char *key_name,
+                     struct pair *p, struct vg_status *reterr_status)
+{
+    int r = load_cert(d, cert_name, &p->cert, reterr_status);
+    return r < 0 ? r : load_key(d, key_name, &p->key, reterr_status);
 }
 
 static int save_bio(const struct vg_data_dir *d, const char *name, BIO *bio,
@@ -80,7 +103,7 @@ static int save_bio(const struct vg_data_dir *d, const char *name, BIO *bio,
 {
     char *p;
     long n = BIO_get_mem_data(bio, &p);
-    return n > 0 ? vg_data_dir_write(d, name, vg_slice(p, (size_t)n), durability, reterr_status)
+    return n > 0 ? vg_data_dir_replace(d, name, vg_slice(p, (size_t)n), durability, reterr_status)
                  : fail_ssl(reterr_status, "encode a certificate");
 }
 
@@ -311,13 +334,20 @@ static int ensure_ca(const struct vg_pki_opts *o, struct pair *ca, bool *changed
                                          .days = CA_DAYS,
                                          .basic = "critical,CA:TRUE",
                                          .usage = "critical,digitalSignature,keyCertSign,cRLSign"};
-    ca->cert = load_cert(o->dir, VG_PKI_CA);
-    ca->key = load_key(o->dir, "pki/ca.key");
+    int r = load_pair(o->dir, VG_PKI_CA, VG_PKI_CA_KEY, ca, reterr_status);
+    if (r < 0)
+        return r;
+    if (r > 0 && !ca->key)
+        return vg_fail(reterr_status, VIGIL_E_INVALID,
+                       VG_PKI_CA_KEY
+                       " does not hold a private key in PEM: put it back from a copy. "
+                       "Or move it away and start again; then a new authority is made, "
+                       "and every certificate of the old one is void");
     if (ca->cert && ca->key && is_signed_by(ca, ca) && lasts(ca->cert, o->now_s, CA_RENEW_DAYS))
         return 0;
     *changed = true;
-    int r = make(ca, NULL, &recipe, o->now_s, reterr_status);
-    return r < 0 ? r : save_pair(o->dir, VG_PKI_CA, "pki/ca.key", ca, VG_DURABLE, reterr_status);
+    r = make(ca, NULL, &recipe, o->now_s, reterr_status);
+    return r < 0 ? r : save_pair(o->dir, VG_PKI_CA, VG_PKI_CA_KEY, ca, VG_DURABLE, reterr_status);
 }
 
 static int ensure_server(const struct vg_pki_opts *o, const struct pair *ca, bool *changed,
@@ -325,11 +355,13 @@ static int ensure_server(const struct vg_pki_opts *o, const struct pair *ca, boo
 {
     struct names names;
     VG_AUTO(buf) text = {0};
-    struct pair p = {load_cert(o->dir, VG_PKI_SERVER_CERT), load_key(o->dir, VG_PKI_SERVER_KEY)};
+    struct pair p = {0};
+    int r = load_pair(o->dir, VG_PKI_SERVER_CERT, VG_PKI_SERVER_KEY, &p, reterr_status);
     collect_names(o, &names);
-    int r = 0;
-    if (!p.cert || !p.key || !is_signed_by(&p, ca) || !lasts(p.cert, o->now_s, RENEW_DAYS) ||
-        !covers(p.cert, &names)) {
+    bool is_good = p.cert && p.key && is_signed_by(&p, ca) && lasts(p.cert, o->now_s, RENEW_DAYS) &&
+                   covers(p.cert, &names);
+    r = r < 0 ? r : 0;
+    if (r == 0 && !is_good) {
         r = write_names(&names, &text);
         struct recipe recipe = {.cn = "kube-apiserver",
                                 .days = LEAF_DAYS,
@@ -358,9 +390,11 @@ static int ensure_admin(const struct vg_pki_opts *o, const struct pair *ca, bool
                                          .basic = "critical,CA:FALSE",
                                          .usage = "critical,digitalSignature",
                                          .extended = "clientAuth"};
-    struct pair p = {load_cert(o->dir, VG_PKI_ADMIN_CERT), load_key(o->dir, VG_PKI_ADMIN_KEY)};
-    int r = 0;
-    if (!p.cert || !p.key || !is_signed_by(&p, ca) || !lasts(p.cert, o->now_s, RENEW_DAYS)) {
+    struct pair p = {0};
+    int r = load_pair(o->dir, VG_PKI_ADMIN_CERT, VG_PKI_ADMIN_KEY, &p, reterr_status);
+    bool is_good = p.cert && p.key && is_signed_by(&p, ca) && lasts(p.cert, o->now_s, RENEW_DAYS);
+    r = r < 0 ? r : 0;
+    if (r == 0 && !is_good) {
         pair_done(&p);
         *changed = true;
         r = make(&p, ca, &recipe, o->now_s, reterr_status);
@@ -406,17 +440,13 @@ static int add_client_ca(const char *path, struct vg_buf *to, struct vg_status *
 static int ensure_client_ca(const struct vg_pki_opts *o, struct vg_status *reterr_status)
 {
     VG_AUTO(buf) wanted = {0};
-    VG_AUTO(buf) found = {0};
     int r = vg_data_dir_read(o->dir, VG_PKI_CA, &wanted, reterr_status);
     if (r == 0 && o->client_ca_file)
         r = add_client_ca(o->client_ca_file, &wanted, reterr_status);
     if (r < 0)
         return r;
-    if (vg_data_dir_read(o->dir, VG_PKI_CLIENT_CA, &found, NULL) == 0 &&
-        vg_slice_eq(vg_buf_slice(&found), vg_buf_slice(&wanted)))
-        return 0;
-    return vg_data_dir_write(o->dir, VG_PKI_CLIENT_CA, vg_buf_slice(&wanted), VG_LAZY,
-                             reterr_status);
+    return vg_data_dir_replace(o->dir, VG_PKI_CLIENT_CA, vg_buf_slice(&wanted), VG_LAZY,
+                               reterr_status);
 }
 
 int vg_pki_ensure(const struct vg_pki_opts *o, bool *ret_changed, struct vg_status *reterr_status)

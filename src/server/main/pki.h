@@ -13,6 +13,7 @@
 #include "data_dir.h"
 
 #define VG_PKI_CA "pki/ca.crt"
+#define VG_PKI_CA_KEY "pki/ca.key"
 #define VG_PKI_SERVER_CERT "pki/apiserver.crt"
 #define VG_PKI_SERVER_KEY "pki/apiserver.key"
 #define VG_PKI_ADMIN_CERT "pki/admin.crt"

@@ -138,7 +138,7 @@ static void damage_is_mended(void **state)
 {
     struct vg_data_dir d = open_dir(*state);
     static const char *const files[] = {VG_PKI_SERVER_CERT, VG_PKI_SERVER_KEY, VG_PKI_ADMIN_KEY,
-                                        "pki/ca.key"};
+                                        VG_PKI_CA};
     ensure(&d, "127.0.0.1", NOW);
     for (size_t i = 0; i < VG_ARRAY_LEN(files); i++) {
         assert_int_equal(vg_data_dir_write(&d, files[i], VG_SLICE_LIT("rubbish"), VG_LAZY, NULL),
@@ -146,6 +146,80 @@ static void damage_is_mended(void **state)
         assert_true(ensure(&d, "127.0.0.1", NOW));
         assert_false(ensure(&d, "127.0.0.1", NOW));
     }
+    vg_data_dir_close(&d);
+}
+
+static void hold(const struct vg_data_dir *d, const char *name, struct vg_buf *ret)
+{
+    vg_buf_done(ret);
+    assert_int_equal(vg_data_dir_read(d, name, ret, NULL), 0);
+}
+
+static void expect_held(const struct vg_data_dir *d, const char *name, const struct vg_buf *want)
+{
+    VG_AUTO(buf) now = {0};
+    hold(d, name, &now);
+    assert_true(vg_slice_eq(vg_buf_slice(&now), vg_buf_slice(want)));
+}
+
+/* A new key would void every certificate that the authority has signed. */
+static void a_damaged_key_of_the_authority_is_refused(void **state)
+{
+    struct vg_data_dir d = open_dir(*state);
+    VG_AUTO(buf) cert = {0};
+    VG_AUTO(buf) rubbish = {0};
+    struct vg_status status = {0};
+    struct vg_pki_opts o = {.dir = &d, .bind_address = "127.0.0.1", .now_s = NOW};
+    bool changed;
+    ensure(&d, "127.0.0.1", NOW);
+    hold(&d, VG_PKI_CA, &cert);
+    assert_int_equal(vg_buf_append_slice(&rubbish, VG_SLICE_LIT("rubbish")), 0);
+    assert_int_equal(vg_data_dir_write(&d, VG_PKI_CA_KEY, vg_buf_slice(&rubbish), VG_LAZY, NULL),
+                     0);
+    assert_int_equal(vg_pki_ensure(&o, &changed, &status), VIGIL_E_INVALID);
+    assert_non_null(strstr(status.message, "put it back from a copy"));
+    expect_held(&d, VG_PKI_CA_KEY, &rubbish);
+    expect_held(&d, VG_PKI_CA, &cert);
+    vg_data_dir_close(&d);
+}
+
+/* One open that fails, of each file: a loop of links stands for EMFILE and its kin. */
+static void what_cannot_be_read_is_left_alone(void **state)
+{
+    struct vg_data_dir d = open_dir(*state);
+    static const char *const files[] = {VG_PKI_CA,         VG_PKI_CA_KEY,     VG_PKI_SERVER_CERT,
+                                        VG_PKI_SERVER_KEY, VG_PKI_ADMIN_CERT, VG_PKI_ADMIN_KEY,
+                                        VG_PKI_CLIENT_CA};
+    struct vg_buf before[VG_ARRAY_LEN(files)] = {0};
+    struct vg_pki_opts o = {.dir = &d, .bind_address = "127.0.0.1", .now_s = NOW};
+    ensure(&d, "127.0.0.1", NOW);
+    for (size_t i = 0; i < VG_ARRAY_LEN(files); i++)
+        hold(&d, files[i], &before[i]);
+    for (size_t i = 0; i < VG_ARRAY_LEN(files); i++) {
+        struct vg_status status = {0};
+        bool changed;
+        assert_int_equal(renameat(d.fd, files[i], d.fd, "pki/away"), 0);
+        assert_int_equal(symlinkat(strrchr(files[i], '/') + 1, d.fd, files[i]), 0);
+        assert_int_equal(vg_pki_ensure(&o, &changed, &status), -ELOOP);
+        assert_int_equal(renameat(d.fd, "pki/away", d.fd, files[i]), 0);
+        for (size_t k = 0; k < VG_ARRAY_LEN(files); k++)
+            expect_held(&d, files[k], &before[k]);
+        assert_false(ensure(&d, "127.0.0.1", NOW));
+    }
+    for (size_t i = 0; i < VG_ARRAY_LEN(files); i++)
+        vg_buf_done(&before[i]);
+    vg_data_dir_close(&d);
+}
+
+static void what_is_replaced_stays_beside_it(void **state)
+{
+    struct vg_data_dir d = open_dir(*state);
+    VG_AUTO(buf) cert = {0};
+    ensure(&d, "127.0.0.1", NOW);
+    hold(&d, VG_PKI_SERVER_CERT, &cert);
+    assert_true(ensure(&d, "192.0.2.1", NOW)); /* another address */
+    expect_held(&d, VG_PKI_SERVER_CERT ".old", &cert);
+    assert_int_equal(mode_of(&d, VG_PKI_SERVER_KEY ".old"), 0600);
     vg_data_dir_close(&d);
 }
 
@@ -231,6 +305,9 @@ int main(void)
         TEST(certificates_say_who_and_for_what),
         TEST(what_is_good_stays_and_the_rest_is_renewed),
         TEST(damage_is_mended),
+        TEST(what_is_replaced_stays_beside_it),
+        TEST(what_cannot_be_read_is_left_alone),
+        TEST(a_damaged_key_of_the_authority_is_refused),
         TEST(a_bundle_without_certificates_is_refused),
         TEST(the_kubeconfig_has_all_it_needs),
         TEST(a_directory_belongs_to_one_process),
