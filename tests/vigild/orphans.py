@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""orphans.py VIGILD - controllers conclude nothing from what they have not been told.
+"""orphans.py VIGILD - controllers conclude nothing from what they have not been told, and overwrite nobody.
 
 An owner is deleted with propagationPolicy=Orphan or Foreground while the garbage collector is off. It
 starts after a restart, with so many objects that it learns of the owner long before it learns of the
@@ -7,6 +7,7 @@ dependents."""
 import http.client
 import json
 import sys
+import time
 
 import vigild
 from vigild import check, equal, free_port, wait_for
@@ -14,6 +15,8 @@ from vigild import check, equal, free_port, wait_for
 NS = "/api/v1/namespaces/default"
 MANY = 15000   # more than a watch is told in one turn
 CHILDREN = 10
+ROUNDS = 60     # of a race
+CONTENT = 100   # of a namespace that is emptied
 PIPELINED = 200
 
 
@@ -90,6 +93,34 @@ def test_foreground_waits_for_dependents(case):
         check(is_there or not some_left, "the owner went before its dependents")
         return not is_there
     wait_for("the owner to go", is_gone)
+
+
+def test_a_finalizer_that_was_acknowledged_holds_the_namespace(case):
+    """Added while the namespace is being emptied. What was answered 200 must be there when the controller is done."""
+    port = free_port()
+    plain = start(case, "*", port)
+    held = 0
+    for i in range(ROUNDS):
+        path = f"/api/v1/namespaces/n{i}"
+        equal(plain.ask("/api/v1/namespaces", "POST", {"metadata": {"name": f"n{i}"}}).status, 201, "create")
+        plain.create_many(f"{path}/configmaps", secrets(CONTENT))
+        equal(plain.ask(path, "DELETE").status, 200, "delete")
+        time.sleep(i / 1000)  # later and later in the controller's run
+        namespace = plain.ask(path)
+        if namespace.status != 200:
+            continue
+        namespace = namespace.json
+        namespace["spec"]["finalizers"] = ["kubernetes", "example.com/held"]
+        if plain.ask(f"{path}/finalize", "PUT", namespace).status != 200:
+            continue
+
+        def is_settled(path=path):
+            now = plain.ask(path)
+            return now.status == 404 or now.json["spec"]["finalizers"] == ["example.com/held"]
+        wait_for("the controller", is_settled)
+        equal(plain.ask(path).status, 200, f"namespace {i}, whose finalizer was acknowledged,")
+        held += 1
+    check(held > 0, "no finalizer came in time")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
  * here is read from the cache at a revision that is no older than our last delete, so an empty
  * namespace is empty. */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "base/alloc.h"
 #include "control_int.h"
@@ -136,6 +137,19 @@ static int look_what_is_left(struct emptying *m)
     return 0;
 }
 
+/* ---- writing ---- */
+
+/* Both writes name the revision that the run looked at: whoever changed the namespace meanwhile, a
+ * new finalizer above all, makes them a conflict, and the next run looks again. */
+static int put_revision(struct emptying *m, struct vg_json_writer *w)
+{
+    struct vg_slice text;
+    int r = vg_arena_printf(&m->arena, &text, "%" PRIu64, m->ns->rev);
+    if (r == 0)
+        vg_json_put_member(w, "resourceVersion", text);
+    return r;
+}
+
 /* ---- its conditions ---- */
 
 struct condition {
@@ -218,6 +232,10 @@ static int write_conditions(struct emptying *m, struct vg_buf *out)
     fill_conditions(m, k);
     vg_json_writer_init(&w, out, 0);
     vg_json_put_begin_object(&w);
+    vg_json_put_key(&w, VG_SLICE_LIT("metadata"));
+    vg_json_put_begin_object(&w);
+    r = put_revision(m, &w);
+    vg_json_put_end_object(&w);
     vg_json_put_key(&w, VG_SLICE_LIT("status"));
     vg_json_put_begin_object(&w);
     vg_json_put_key(&w, VG_SLICE_LIT("conditions"));
@@ -234,7 +252,8 @@ static int write_conditions(struct emptying *m, struct vg_buf *out)
     vg_json_put_end_array(&w);
     vg_json_put_end_object(&w);
     vg_json_put_end_object(&w);
-    return vg_json_writer_end(&w);
+    int err = vg_json_writer_end(&w);
+    return r < 0 ? r : err;
 }
 
 static void look_again(struct emptying *m)
@@ -295,6 +314,7 @@ static int write_finalized(struct emptying *m, struct vg_buf *out)
     vg_json_put_begin_object(&w);
     vg_json_put_member(&w, "name", m->item->key);
     vg_json_put_member(&w, "uid", vg_obj_uid(&h));
+    r = put_revision(m, &w);
     vg_json_put_end_object(&w);
     vg_json_put_key(&w, VG_SLICE_LIT("spec"));
     vg_json_put_begin_object(&w);
@@ -308,7 +328,8 @@ static int write_finalized(struct emptying *m, struct vg_buf *out)
     vg_json_put_end_array(&w);
     vg_json_put_end_object(&w);
     vg_json_put_end_object(&w);
-    return vg_json_writer_end(&w);
+    int err = vg_json_writer_end(&w);
+    return r < 0 ? r : err;
 }
 
 static void let_go(struct emptying *m)
