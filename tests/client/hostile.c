@@ -310,7 +310,6 @@ static bool serve(struct hostile *s, int fd, const char *head)
     pthread_mutex_lock(&s->mu);
     bool is_hostile = !s->is_healed && (s->way->asks & ask_of(head));
     s->n_asked++;
-    s->n_writes += strncmp(head, "POST", 4) == 0;
     pthread_mutex_unlock(&s->mu);
     return is_hostile ? be_hostile(s, fd, head) : serve_truth(s, fd, head, SIZE_MAX);
 }

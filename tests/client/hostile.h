@@ -42,7 +42,7 @@ struct hostile {
     const struct hostile_way *way;
     bool is_healed, is_stopping;
     unsigned version; /* of the truth */
-    unsigned n_asked, n_writes, n_cut;
+    unsigned n_asked, n_cut;
     int conns[HOSTILE_CONNS_MAX];
     pthread_t threads[HOSTILE_CONNS_MAX];
     unsigned n_conns;

@@ -1,7 +1,8 @@
 /* hostile_test.c - every path of the client against every way of a hostile server (hostile.c). For
- * each: nothing crashes or leaks, every request ends once, a write is not repeated, somebody is
- * told while the informer gets nowhere, the server is asked only so often, and once it is healed
- * the store equals the truth. On a fake clock, with the times that programs have. */
+ * each: nothing crashes or leaks, every request ends once, a callback is called while the informer
+ * makes no progress, the number of requests is bounded, and once the server is healed the store
+ * equals the truth. On a fake clock, with the default times. That a write is not repeated is shown
+ * by h2_refusals_test. */
 #include "hostile.h"
 
 #include <signal.h>

@@ -14,7 +14,7 @@ was answered. Missing, repeated, reordered or invented events fail the test; so 
 compacted. A fence may hide that its kind was quiet; so the other kinds stay quiet until a later restart,
 and after a while all begins anew on an empty store.
 
-VG_SEED=n repeats a run as far as the scheduler allows. VG_ROUNDS=n makes n restarts; VG_LONG=1 makes 200.
+VG_SEED=n repeats a run as far as the scheduler allows. VG_ROUNDS=n makes n restarts; VG_LONG=1 makes 400.
 VG_VIGILD_ETCD=36 runs it on etcd, which keeps running while vigild restarts.
 """
 import json

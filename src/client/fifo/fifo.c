@@ -174,8 +174,8 @@ static bool is_in_key_order(const struct vg_delta_all *all)
     return true;
 }
 
-/* An object that is in the list twice is told once: its last state, at its first place. 0, or a
- * negative code and the list is still whole. */
+/* An object that appears twice in a list is delivered once, with its last state, at the place of
+ * its first appearance. 0, or a negative code; then the list is unchanged. */
 static int drop_duplicates(struct vg_delta_all *all)
 {
     VG_AUTO(map) places = {0};

@@ -56,7 +56,7 @@ struct vg_handler {
     uint64_t next_ns;
     bool is_claimed;              /* a call that removes it waits and frees it */
     struct vg_handler *waits_for; /* whose end its callback waits for; see vg_handler_may_wait */
-    bool is_syncing;              /* is told of updates that changed nothing */
+    bool is_syncing;              /* the resync round under way concerns it */
 };
 
 struct vigil_informer {

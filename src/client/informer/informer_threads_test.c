@@ -127,7 +127,8 @@ static void end_on_loop(void *arg)
     vg_handler_end(arg);
 }
 
-/* On the loop, where batches are told: what was reserved for one must not go away in its midst. */
+/* Removes the handler on the loop, which also delivers batches: a handler must not go away between
+ * the two halves of a delivery. */
 static struct vigil_registration *remove_held(struct rig *g, struct slow *s,
                                               struct vigil_registration *r)
 {

@@ -131,8 +131,8 @@ static void attempt(struct vigil_leader *l)
         try_later(l);
 }
 
-/* The lease was read: take it, or wait. A leader that is not the holder any more leads no longer,
- * whoever the holder is. */
+/* The lease was read: take it, or wait. A leader that reads another holder, or none, stops leading
+ * at once. */
 static void consider(struct vigil_leader *l)
 {
     bool is_others = vg_lease_is_held(l) && !vg_lease_is_ours(l);

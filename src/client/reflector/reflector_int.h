@@ -14,9 +14,9 @@
  *   WATCHING   429, no connection        -> WAITING    then watch again
  *   WATCHING   410, 500, garbage, ...    -> WAITING    then a new round
  *
- * Failures are counted until a watch lasts. Those that happen in a cluster that works (an expired
- * version, 429) are told to on_error when there are more than VG_QUIET_FAILURES in a row, others at
- * once. That the server is not reached is told to on_lost, and to on_error only when more is wrong.
+ * Failures are counted until a watch lasts. A healthy cluster also answers 410 and 429: on_error is
+ * called for these only after VG_QUIET_FAILURES in a row, and for all others at once. A server that
+ * cannot be reached is reported to on_lost instead.
  *
  * Invariants: R1 `version` is what the sink has: it is set after replace, put, remove or bookmark.
  * R2 at most one exchange is under way. R3 the sink is not called after stop. */
